@@ -1,0 +1,208 @@
+package configs
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+)
+
+func under(dir, file string) string {
+	if file == "" || filepath.IsAbs(file) || strings.HasPrefix(file, "data:") {
+		return file
+	}
+	return filepath.Join(dir, file)
+}
+
+// paths makes file names independent of the working directory.
+func (l *Loaded) paths(dir string) {
+	for _, p := range []*string{&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key} {
+		*p = under(dir, *p)
+	}
+}
+
+// secrets reads the secret files and fills in what servers take from the
+// global forwarding.
+func (l *Loaded) secrets(src *source, dir string) error {
+	read := func(key string, secret *Secret, file string) error {
+		if file == "" || *secret != "" {
+			return nil
+		}
+		file = under(dir, file)
+		b, err := os.ReadFile(file)
+		if err != nil {
+			return src.bad(key, "cannot read the secret: %w", err)
+		}
+		if st, err := os.Stat(file); err == nil && st.Mode().Perm()&0o004 != 0 {
+			l.Warnings = append(l.Warnings, fmt.Sprintf("%s can be read by everybody on this machine: chmod 600 %s", file, file))
+		}
+		*secret = Secret(strings.TrimRight(string(b), "\r\n"))
+		return nil
+	}
+	if err := read("forwarding.secret-file", &l.Forwarding.Secret, l.Forwarding.SecretFile); err != nil {
+		return err
+	}
+	for name, s := range l.Servers {
+		if err := read("servers."+name+".secret-file", &s.Secret, s.SecretFile); err != nil {
+			return err
+		}
+		if s.Forwarding == "" {
+			s.Forwarding = l.Forwarding.Mode
+		}
+		if s.Secret == "" {
+			s.Secret = l.Forwarding.Secret
+		}
+		l.Servers[name] = s
+	}
+	return nil
+}
+
+func (l *Loaded) check(src *source) (warnings []string, err error) {
+	bad := func(key, format string, args ...any) {
+		if err == nil {
+			err = src.bad(key, format, args...)
+		}
+	}
+	oneOf := func(key, value string, words ...string) {
+		if !slices.Contains(words, value) {
+			bad(key, "%q is not one of %s", value, strings.Join(words, ", "))
+		}
+	}
+	networks := func(key string, list []string) {
+		if _, perr := Prefixes(list); perr != nil {
+			bad(key, "%w", perr)
+		}
+	}
+	address := func(key, value string) {
+		host, port, serr := net.SplitHostPort(value)
+		if serr != nil {
+			bad(key, "%q is no address: write host:port", value)
+			return
+		}
+		if _, perr := net.LookupPort("tcp", port); perr != nil {
+			bad(key, "%q has no usable port", value)
+		}
+		if strings.ContainsAny(host, " /") {
+			bad(key, "%q has no usable host", value)
+		}
+	}
+	link := func(key, value string) {
+		u, uerr := url.Parse(value)
+		if uerr != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
+			bad(key, "%q is no base URL: write http://host:port or https://host", value)
+		}
+	}
+
+	address("listen", l.Listen)
+	link("session-server", l.SessionServer)
+	oneOf("forwarding.mode", l.Forwarding.Mode, "none", "legacy", "bungeeguard", "modern")
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		s, key := l.Servers[name], "servers."+name
+		if strings.EqualFold(name, LimboName) {
+			bad(key, "the name %q belongs to the built-in world: choose another", LimboName)
+		}
+		if s.Address == "" {
+			bad(key, "has no address: add address: host:port")
+		} else {
+			address(key+".address", s.Address)
+		}
+		oneOf(key+".forwarding", s.Forwarding, "none", "legacy", "bungeeguard", "modern")
+		if (s.Forwarding == "modern" || s.Forwarding == "bungeeguard") && s.Secret == "" {
+			bad(key, "%s forwarding needs the secret that the backend has: set secret-file here or under forwarding", s.Forwarding)
+		}
+		if s.Forwarding == "legacy" && public(s.Address) {
+			warnings = append(warnings, fmt.Sprintf("server %s uses legacy forwarding on a public address: anybody who reaches %s directly can pretend to be anybody; firewall it or use modern", name, s.Address))
+		}
+	}
+	if len(l.Try) == 0 {
+		bad("try", "is empty: name at least one server, for instance %s", LimboName)
+	}
+	for _, name := range l.Try {
+		if _, ok := l.server(name); !ok {
+			hint := ""
+			if near := nearest(name, append(slices.Collect(maps.Keys(l.Servers)), LimboName)); near != "" {
+				hint = fmt.Sprintf("; did you mean %q?", near)
+			}
+			bad("try", "there is no server %q%s", name, hint)
+		}
+	}
+	oneOf("status.sample", l.Status.Sample, "off", "players", "lines")
+	if l.Status.MaxPlayers < 0 {
+		bad("status.max-players", "must not be negative")
+	}
+	if l.Voice.PublicURL != "" {
+		link("voice.public-url", l.Voice.PublicURL)
+	}
+	for _, o := range l.Voice.Origins {
+		link("voice.allowed-origins", o)
+	}
+	rangeOK := func(key string, v float64) {
+		if !(v >= 0 && v <= 1024) {
+			bad(key, "%v is no range: 0 to 1024 blocks", v)
+		}
+	}
+	rangeOK("voice.range", l.Voice.Range)
+	for w, v := range l.Voice.Worlds {
+		rangeOK("voice.worlds."+w, v)
+	}
+	oneOf("voice.spectators", l.Voice.Spectators, "nobody", "spectators", "everyone")
+	oneOf("voice.visibility", l.Voice.Visibility, "tab-list", "everyone")
+	if (l.TLS.Certificate == "") != (l.TLS.Key == "") {
+		bad("tls", "needs both certificate and key")
+	}
+	networks("proxy-protocol.trusted", l.Proxy.Trusted)
+	if l.Proxy.Required && len(l.Proxy.Trusted) == 0 {
+		bad("proxy-protocol.required", "nobody could connect: name the load balancers under trusted")
+	}
+	networks("admin.networks", l.Admin.Networks)
+	networks("limits.exempt", l.Limits.Exempt)
+	if t := l.Compression.Threshold; t < -1 || t > 1<<21 {
+		bad("compression.threshold", "%d: -1 to 2097152 bytes", t)
+	}
+	if v := l.Compression.Level; v < 1 || v > 9 {
+		bad("compression.level", "%d: 1 to 9", v)
+	}
+	for key, r := range map[string]Rate{"connections": l.Limits.Connections, "logins": l.Limits.Logins, "status": l.Limits.Status} {
+		if !(r.PerSecond > 0) || r.Burst < 1 {
+			bad("limits."+key, "per-second must be above 0 and burst at least 1")
+		}
+	}
+	if l.Limits.Pending < 1 {
+		bad("limits.pending", "must be at least 1")
+	}
+	for f, v := range reflect.ValueOf(l.Timeouts).Fields() {
+		if d := time.Duration(v.Int()); d < 100*time.Millisecond || d > time.Hour {
+			bad("timeouts."+f.Tag.Get("yaml"), "%v: 100ms to 1h", d)
+		}
+	}
+	oneOf("log.level", l.Log.Level, "debug", "info", "warn", "error")
+	oneOf("log.format", l.Log.Format, "text", "json")
+	return warnings, err
+}
+
+// server finds a name without regard to case; limbo is always there.
+func (c *Config) server(name string) (Server, bool) {
+	for n, s := range c.Servers {
+		if strings.EqualFold(n, name) {
+			return s, true
+		}
+	}
+	return Server{}, strings.EqualFold(name, LimboName)
+}
+
+// public says whether an address can be reached from elsewhere, as far as its
+// text tells.
+func public(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && !ip.IsLoopback() && !ip.IsPrivate() && !ip.IsLinkLocalUnicast()
+}

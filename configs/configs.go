@@ -1,0 +1,225 @@
+// Package configs is everything an administrator can set: one YAML file, read
+// strictly, each key also an EARSHOT_… variable, with defaults under which the
+// program runs with no file at all.
+//
+// It knows no other package of ours; cmd translates its values.
+package configs
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+)
+
+// Config is the whole configuration. Field tags are the keys of the file.
+type Config struct {
+	Listen        string            `yaml:"listen"`         // host:port of the one TCP port
+	Online        bool              `yaml:"online"`         // authenticate players with the session server
+	SessionServer string            `yaml:"session-server"` // base URL of the session server
+	Transfers     bool              `yaml:"accept-transfers"`
+	Try           []string          `yaml:"try"` // server names in the order in which they are tried
+	Servers       map[string]Server `yaml:"servers"`
+	Forwarding    Forwarding        `yaml:"forwarding"` // for every server that does not say otherwise
+	Status        Status            `yaml:"status"`
+	Limbo         Limbo             `yaml:"limbo"`
+	Voice         Voice             `yaml:"voice"`
+	TLS           TLS               `yaml:"tls"`
+	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
+	Admin         Admin             `yaml:"admin"`
+	Compression   Compression       `yaml:"compression"`
+	Limits        Limits            `yaml:"limits"`
+	Timeouts      Timeouts          `yaml:"timeouts"`
+	Log           Log               `yaml:"log"`
+}
+
+// Server is one backend. The name "limbo" is taken by the built-in world.
+type Server struct {
+	Address    string `yaml:"address"`              // host:port
+	Forwarding string `yaml:"forwarding,omitempty"` // none, legacy, bungeeguard, modern; empty: the global one
+	Secret     Secret `yaml:"secret,omitempty"`
+	SecretFile string `yaml:"secret-file,omitempty"`
+	SendProxy  bool   `yaml:"send-proxy-protocol,omitempty"`
+}
+
+// Forwarding is how a backend learns who a player is.
+type Forwarding struct {
+	Mode       string `yaml:"mode"`
+	Secret     Secret `yaml:"secret"`
+	SecretFile string `yaml:"secret-file"`
+}
+
+// Status is what the server list shows.
+type Status struct {
+	MOTD       string   `yaml:"motd"` // MiniMessage, § or & codes, or JSON
+	Icon       string   `yaml:"icon"` // a 64×64 PNG file, or a data URI
+	MaxPlayers int      `yaml:"max-players"`
+	Sample     string   `yaml:"sample"` // off, players, lines
+	Lines      []string `yaml:"sample-lines"`
+}
+
+// Limbo is the built-in world.
+type Limbo struct {
+	Message string `yaml:"message"`
+}
+
+// Voice is the voice gateway.
+type Voice struct {
+	Enabled    bool               `yaml:"enabled"`
+	PublicURL  string             `yaml:"public-url"`      // base URL given to clients; empty: the address they joined by
+	Origins    []string           `yaml:"allowed-origins"` // besides the gateway's own host, for browsers
+	Range      float64            `yaml:"range"`           // blocks
+	Worlds     map[string]float64 `yaml:"worlds"`          // world or server/world → range
+	Spectators string             `yaml:"spectators"`      // who hears a spectator: nobody, spectators, everyone
+	Visibility string             `yaml:"visibility"`      // tab-list, everyone
+}
+
+// TLS makes the game port answer TLS as well, for https and wss.
+type TLS struct {
+	Certificate string `yaml:"certificate"`
+	Key         string `yaml:"key"`
+}
+
+// ProxyProtocol is about load balancers in front of Earshot.
+type ProxyProtocol struct {
+	Trusted  []string `yaml:"trusted"` // networks that may send a PROXY header
+	Required bool     `yaml:"required"`
+}
+
+// Admin is about /metrics.
+type Admin struct {
+	Networks []string `yaml:"networks"` // that may read /metrics
+}
+
+// Compression is towards the client.
+type Compression struct {
+	Threshold int `yaml:"threshold"` // bytes; -1 switches it off
+	Level     int `yaml:"level"`     // 1-9, for frames that have to be compressed anew
+}
+
+// Rate is a token bucket: so many a second, so many at once.
+type Rate struct {
+	PerSecond float64 `yaml:"per-second"`
+	Burst     int     `yaml:"burst"`
+}
+
+// Limits guard what a stranger can cost. Rates count per network: an IPv4 /24,
+// an IPv6 /64.
+type Limits struct {
+	Connections Rate     `yaml:"connections"`
+	Logins      Rate     `yaml:"logins"`
+	Status      Rate     `yaml:"status"`
+	Exempt      []string `yaml:"exempt"`  // networks without these rates
+	Pending     int      `yaml:"pending"` // connections that are not players yet
+}
+
+// Timeouts of each wait.
+type Timeouts struct {
+	FirstByte     Duration `yaml:"first-byte"`
+	Login         Duration `yaml:"login"`
+	Read          Duration `yaml:"read"`
+	Write         Duration `yaml:"write"`
+	BackendDial   Duration `yaml:"backend-dial"`
+	BackendLogin  Duration `yaml:"backend-login"`
+	BackendJoin   Duration `yaml:"backend-join"`
+	SessionServer Duration `yaml:"session-server"`
+	ConfigAnswer  Duration `yaml:"configuration-answer"`
+}
+
+// Log is how the program reports.
+type Log struct {
+	Level     string `yaml:"level"`  // debug, info, warn, error
+	Format    string `yaml:"format"` // text, json
+	Addresses bool   `yaml:"player-addresses"`
+}
+
+// Secret never prints.
+type Secret string
+
+const hidden = "(hidden)"
+
+// String hides the value.
+func (s Secret) String() string {
+	if s == "" {
+		return ""
+	}
+	return hidden
+}
+
+// GoString hides the value from %#v.
+func (s Secret) GoString() string { return strconv.Quote(s.String()) }
+
+// MarshalYAML hides the value.
+func (s Secret) MarshalYAML() (any, error) { return s.String(), nil }
+
+// Duration is written 5s or 1m30s; a bare number is milliseconds.
+type Duration time.Duration
+
+// UnmarshalYAML accepts both forms.
+func (d *Duration) UnmarshalYAML(n ast.Node) error {
+	text := n.GetToken().Value
+	if ms, err := strconv.ParseInt(text, 10, 32); err == nil {
+		*d = Duration(time.Duration(ms) * time.Millisecond)
+		return nil
+	}
+	v, err := time.ParseDuration(text)
+	if err != nil {
+		return &yaml.SyntaxError{Message: fmt.Sprintf("%q is no duration: write 5s, 1m30s or milliseconds", text), Token: n.GetToken()}
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// MarshalYAML writes the first form.
+func (d Duration) MarshalYAML() (any, error) { return time.Duration(d).String(), nil }
+
+// LimboName is the built-in world's server name.
+const LimboName = "limbo"
+
+// Default is the configuration of a program without a file.
+func Default() Config {
+	s := func(n float64) Duration { return Duration(n * float64(time.Second)) }
+	return Config{
+		Listen:        ":25565",
+		Online:        true,
+		SessionServer: "https://sessionserver.mojang.com",
+		Try:           []string{LimboName},
+		Servers:       map[string]Server{},
+		Forwarding:    Forwarding{Mode: "none"},
+		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}},
+		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml and restart."},
+		Voice:         Voice{Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Spectators: "spectators", Visibility: "tab-list"},
+		Proxy:         ProxyProtocol{Trusted: []string{}},
+		Admin:         Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},
+		Compression:   Compression{Threshold: 256, Level: 3},
+		Limits: Limits{
+			Connections: Rate{5, 20}, Logins: Rate{0.4, 3}, Status: Rate{5, 20},
+			Exempt: []string{}, Pending: 2048,
+		},
+		Timeouts: Timeouts{
+			FirstByte: s(5), Login: s(30), Read: s(30), Write: s(30), BackendDial: s(5), BackendLogin: s(10),
+			BackendJoin: s(30), SessionServer: s(8), ConfigAnswer: s(15),
+		},
+		Log: Log{Level: "info", Format: "text", Addresses: true},
+	}
+}
+
+// Prefixes parses networks; a bare address is a network of one.
+func Prefixes(list []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, s := range list {
+		p, err := netip.ParsePrefix(s)
+		if err != nil {
+			a, aerr := netip.ParseAddr(s)
+			if aerr != nil {
+				return nil, fmt.Errorf("%q is neither an address nor a network such as 10.0.0.0/8", s)
+			}
+			p = netip.PrefixFrom(a.Unmap(), a.Unmap().BitLen())
+		}
+		out = append(out, p.Masked())
+	}
+	return out, nil
+}

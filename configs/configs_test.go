@@ -1,0 +1,114 @@
+package configs
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestShippedSampleIsTheDefaults(t *testing.T) {
+	l, err := Load("earshot.yml", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := Default(); !reflect.DeepEqual(l.Config, want) {
+		t.Errorf("the sample says\n%+v\nthe defaults are\n%+v", l.Config, want)
+	}
+	// and it names every key there is
+	text, _ := os.ReadFile("earshot.yml")
+	for _, key := range keys(reflect.TypeFor[Config]()) {
+		if !strings.Contains(string(text), key) {
+			t.Errorf("the sample does not mention %q", key)
+		}
+	}
+}
+
+// Each file of testdata/bad has the wanted message in its first line, behind
+// "# error: ".
+func TestBadFilesAreOneLineThatHelps(t *testing.T) {
+	files, _ := filepath.Glob("testdata/bad/*.yml")
+	if len(files) < 10 {
+		t.Fatalf("only %d files", len(files))
+	}
+	for _, f := range files {
+		text, _ := os.ReadFile(f)
+		first, _, _ := strings.Cut(string(text), "\n")
+		want, ok := strings.CutPrefix(first, "# error: ")
+		if !ok {
+			t.Errorf("%s: names no error", f)
+			continue
+		}
+		_, err := Load(f, "", nil)
+		if err == nil {
+			t.Errorf("%s: accepted", f)
+		} else if got := err.Error(); strings.ReplaceAll(got, "testdata/bad/", "") != want || strings.Contains(got, "\n") {
+			t.Errorf("%s:\n got %s\nwant %s", f, got, want)
+		}
+	}
+}
+
+func TestEnvironmentWinsOverTheFile(t *testing.T) {
+	f := filepath.Join(t.TempDir(), FileName)
+	os.WriteFile(f, []byte("voice:\n  range: 20\nlisten: \":1\"\n"), 0o600)
+	l, err := Load("", filepath.Dir(f), []string{
+		"EARSHOT_VOICE_RANGE=32", "EARSHOT_SERVERS={lobby: {address: 'h:1', forwarding: legacy}}", "EARSHOT_TRY=[Lobby, limbo]",
+		"EARSHOT_ONLINE=false", "EARSHOT_TIMEOUTS_READ=1500", "EARSHOT_STATUS_MOTD=a: b", "EARSHOT_VOICE_RANG=1", "OTHER=1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.File != f || l.Listen != ":1" || l.Voice.Range != 32 || l.Servers["lobby"].Forwarding != "legacy" || len(l.Try) != 2 || l.Online ||
+		time.Duration(l.Timeouts.Read) != 1500*time.Millisecond || l.Status.MOTD != "a: b" {
+		t.Errorf("got %+v", l)
+	}
+	if len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "EARSHOT_VOICE_RANGE") {
+		t.Errorf("warnings %q", l.Warnings)
+	}
+	if _, err := Load("", "", []string{"EARSHOT_VOICE_RANGE=far"}); err == nil || !strings.Contains(err.Error(), "EARSHOT_VOICE_RANGE") {
+		t.Errorf("a bad value gives %v", err)
+	}
+}
+
+func TestSecretsAreReadInheritedAndNeverPrinted(t *testing.T) {
+	dir := t.TempDir()
+	const word = "hunter2hunter2"
+	os.WriteFile(filepath.Join(dir, "fwd"), []byte(word+"\n"), 0o644)
+	f := filepath.Join(dir, FileName)
+	os.WriteFile(f, []byte("forwarding: {mode: modern, secret-file: fwd}\nservers:\n  a: {address: 'x:1'}\n  b: {address: 'y:1', secret: other-"+word+"}\n"), 0o600)
+	l, err := Load(f, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Servers["a"].Secret != word || l.Servers["b"].Secret != "other-"+word {
+		t.Error("secrets not inherited")
+	}
+	if strings.Contains(l.Effective(), word) || !strings.Contains(l.Effective(), hidden) {
+		t.Errorf("printed:\n%s", l.Effective())
+	}
+	if len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "chmod 600") {
+		t.Errorf("warnings %q", l.Warnings)
+	}
+	_, err = Load("", "", []string{"EARSHOT_FORWARDING={mode: modern, secrt: " + word + "}"})
+	if err == nil || strings.Contains(err.Error(), word) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestEffectiveLoadsAgain(t *testing.T) {
+	l, err := Load("", "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := filepath.Join(t.TempDir(), "x.yml")
+	os.WriteFile(f, []byte(l.Effective()), 0o600)
+	again, err := Load(f, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(l.Config, again.Config) {
+		t.Errorf("%+v\n%+v", l.Config, again.Config)
+	}
+}
