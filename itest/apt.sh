@@ -1,0 +1,14 @@
+#!/bin/sh
+# Installs Debian packages as root or through sudo, else says what to type.
+set -e
+if [ "$(id -u)" = 0 ]; then
+	sudo=
+elif command -v sudo >/dev/null 2>&1 && sudo -n true 2>/dev/null; then
+	sudo=sudo
+else
+	echo "missing packages; please run: sudo apt-get update && sudo apt-get install -y --no-install-recommends $*" >&2
+	exit 1
+fi
+echo "installing $*"
+$sudo apt-get update -qq
+DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >/dev/null

@@ -1,0 +1,132 @@
+package itest
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/earshot-mc/earshot/"
+
+// floors says on which floor each package stands. Imports go downward only;
+// on one floor only as sideways allows. The reasons: a codec that cannot reach
+// the network can be tested by files alone, and sound that cannot call the
+// proxy cannot wait for it.
+var floors = map[string]int{
+	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/offer": 0,
+	"bridge/world": 0, "voice/wire": 0, "voice/line": 0,
+
+	"proxy/packet": 1, "proxy/limit": 1, "handshake/token": 1, "bridge/track": 1,
+	"voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,
+
+	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2,
+
+	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/status": 3, "proxy/session": 3,
+	"handshake/upgrade": 3, "voice/hub": 3, "voice/conn": 3, "voice/client": 3,
+
+	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4,
+
+	"cmd/earshot": 5,
+}
+
+// sideways are the imports allowed within one floor.
+var sideways = map[string][]string{
+	"bridge/track":  {"proxy/packet"},
+	"voice/route":   {"voice/gain"},
+	"proxy/session": {"proxy/auth", "proxy/backend", "proxy/status"},
+	"voice/conn":    {"voice/hub"},
+}
+
+// rooms: what a room may know besides itself.
+var rooms = map[string][]string{
+	"proxy":     {},
+	"handshake": {},
+	"configs":   {},
+	"voice":     {"handshake", "bridge/world"},
+	"bridge":    {"proxy", "handshake"},
+	"cmd":       {"proxy", "handshake", "voice", "bridge", "configs"},
+}
+
+// doors: the only packages that may import an outside library.
+var doors = map[string][]string{
+	"github.com/gobwas/ws":                {"handshake/socket", "handshake/upgrade", "voice/client"},
+	"github.com/hraban/opus":              {"voice/opus"},
+	"github.com/Tnze/go-mc":               {"proxy/packet", "proxy/auth"},
+	"github.com/spf13/pflag":              {"cmd/earshot"},
+	"github.com/goccy/go-yaml":            {"configs"},
+	"github.com/prometheus/client_golang": {"bridge/admin"},
+	"github.com/pires/go-proxyproto":      {"proxy/listen", "proxy/backend"},
+}
+
+// never: imports that would break a promise of the package.
+var never = map[string][]string{
+	"voice/wire":     {"net", "time"},
+	"voice/line":     {"net", "time"},
+	"proxy/proto":    {"net"},
+	"handshake/caps": {"net/http/httptest"},
+	"proxy/frame":    {module + "proxy/proto", module + "proxy/packet"},
+	"voice/route":    {module + "voice/hub", module + "voice/conn", module + "voice/wire"},
+}
+
+func TestFloors(t *testing.T) {
+	type pkg struct {
+		ImportPath string
+		Imports    []string
+	}
+	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+	cmd.Dir = ".."
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if strings.HasPrefix(name, "itest") || strings.HasSuffix(name, "/gen") {
+			continue
+		}
+		floor, known := floors[name]
+		if !known {
+			t.Errorf("%s stands on no floor: enter it in floors", name)
+			continue
+		}
+		seen[name] = true
+		room, _, _ := strings.Cut(name, "/")
+		for _, imp := range p.Imports {
+			if slices.Contains(never[name], imp) {
+				t.Errorf("%s must never import %s", name, imp)
+			}
+			for lib, at := range doors {
+				if (imp == lib || strings.HasPrefix(imp, lib+"/")) && !slices.Contains(at, name) {
+					t.Errorf("%s imports %s, whose doors are %v", name, imp, at)
+				}
+			}
+			below, ours := strings.CutPrefix(imp, module)
+			if !ours {
+				continue
+			}
+			other, _, _ := strings.Cut(below, "/")
+			if other != room && !slices.Contains(rooms[room], other) && !slices.Contains(rooms[room], below) {
+				t.Errorf("%s imports %s: the room %s does not know %s", name, below, room, other)
+			}
+			if f := floors[below]; f > floor || f == floor && !slices.Contains(sideways[name], below) {
+				t.Errorf("%s (floor %d) imports %s (floor %d)", name, floor, below, f)
+			}
+		}
+	}
+	for name := range floors {
+		if !seen[name] {
+			t.Errorf("%s is gone: take it out of floors, or bring it back", name)
+		}
+	}
+}
