@@ -1,0 +1,95 @@
+package gain
+
+import (
+	"math"
+	"testing"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+)
+
+func TestLevel(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, c := range []struct {
+		volume, d, reach float64
+		want             byte
+	}{
+		{1, 0, 48, 255},
+		{1, 24, 48, 128},   // 127.5 rounds up
+		{1, 5, 48, 228},    // 228.4
+		{1, 20, 48, 149},   // 148.75
+		{1, 47, 48, 5},     // 5.3
+		{1, 47.9, 48, 1},   // 0.53 is still a sound
+		{1, 47.906, 48, 0}, // 0.4994 is none
+		{1, 48, 48, 0},
+		{1, 49, 48, 0},
+		{0.5, 0, 48, 128},
+		{0, 0, 48, 0},
+		{2, 0, 48, 255}, // never wraps
+		{-1, 0, 48, 0},
+		{1, 0, 0, 0}, // a silenced place, even at no distance
+		{1, 0, -1, 0},
+		{1, nan, 48, 0},
+		{1, inf, 48, 0},
+		{1, inf, inf, 0},
+		{1, 1, nan, 0},
+		{nan, 1, 48, 0},
+	} {
+		if got := Level(c.volume, c.d*c.d, c.reach); got != c.want {
+			t.Errorf("Level(%v, %v², %v) = %d, want %d", c.volume, c.d, c.reach, got, c.want)
+		}
+	}
+}
+
+func TestReach(t *testing.T) {
+	for _, c := range []struct{ speaker, listener, factor, want float64 }{
+		{48, 48, 1, 48},
+		{48, 16, 1, 16},
+		{16, 48, 1, 16},
+		{48, 16, 2, 32}, // an arena of 16 blocks has shouts of 32, not 96
+		{48, 0, 2, 0},   // silence scaled by anything is silence
+		{48, 48, 0.5, 24},
+	} {
+		if got := Reach(c.speaker, c.listener, c.factor); got != c.want {
+			t.Errorf("Reach(%v, %v, %v) = %v, want %v", c.speaker, c.listener, c.factor, got, c.want)
+		}
+	}
+}
+
+func TestRange(t *testing.T) {
+	r := Rules{Default: 48, Worlds: map[string]float64{"nether": 16, "arena/nether": 8, "lobby": 0}}
+	for _, c := range []struct {
+		backend, world string
+		want           float64
+	}{
+		{"survival", "overworld", 48},
+		{"survival", "nether", 16},
+		{"arena", "nether", 8},
+		{"arena", "lobby", 0}, // an override of 0 is one
+	} {
+		if got := r.Range(&world.Place{Backend: c.backend, World: c.world}); got != c.want {
+			t.Errorf("range at %s/%s = %v, want %v", c.backend, c.world, got, c.want)
+		}
+	}
+}
+
+func TestTiers(t *testing.T) {
+	on := Rules{Whisper: 0.5, Shout: 2}
+	var off Rules
+	for _, c := range []struct {
+		rules  *Rules
+		tier   Tier
+		offers bool
+		factor float64
+	}{
+		{&on, Normal, true, 1}, {&on, Whisper, true, 0.5}, {&on, Shout, true, 2},
+		{&off, Normal, true, 1}, {&off, Whisper, false, 1}, {&off, Shout, false, 1},
+		{&on, Tier(9), false, 1},
+	} {
+		if got := c.rules.Offers(c.tier); got != c.offers {
+			t.Errorf("%+v offers tier %d: %v", *c.rules, c.tier, got)
+		}
+		if got := c.rules.Factor(c.tier); got != c.factor {
+			t.Errorf("%+v tier %d: factor %v, want %v", *c.rules, c.tier, got, c.factor)
+		}
+	}
+}
