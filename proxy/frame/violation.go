@@ -1,0 +1,30 @@
+package frame
+
+// A Violation is a framing rule that a peer broke; the connection is of no use
+// afterwards. Its text is short and fixed, fit to be the label of a counter.
+type Violation string
+
+// The rules. Those that only bind a client say so; a backend may break them,
+// because modded ones do and vanilla clients do not mind.
+const (
+	BadLength        Violation = "length prefix longer than 3 bytes"
+	FrameTooLarge    Violation = "frame larger than allowed"
+	EmptyFrames      Violation = "too many empty frames in a row" // client
+	BadID            Violation = "packet id missing or malformed"
+	BadDataLength    Violation = "data length malformed"
+	InflatedTooLarge Violation = "inflated size larger than allowed"
+	SizeMismatch     Violation = "inflated size differs from the declared size"
+	BadDeflate       Violation = "compressed data is damaged"
+	NotCompressed    Violation = "frame at or above the threshold sent uncompressed" // client
+	BelowThreshold   Violation = "frame below the threshold sent compressed"         // client
+	Bomb             Violation = "compression ratio above 1024"                      // client
+	OverBudget       Violation = "too many inflated bytes per second"                // client
+)
+
+// Violations lists every Violation, so that each can be counted from zero.
+func Violations() []Violation {
+	return []Violation{BadLength, FrameTooLarge, EmptyFrames, BadID, BadDataLength, InflatedTooLarge, SizeMismatch,
+		BadDeflate, NotCompressed, BelowThreshold, Bomb, OverBudget}
+}
+
+func (v Violation) Error() string { return "frame: " + string(v) }
