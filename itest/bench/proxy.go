@@ -1,0 +1,585 @@
+package main
+
+import (
+	"bytes"
+	"compress/zlib"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	mrand "math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/frame"
+)
+
+// The load speaks 1.12.2: its join game is twenty bytes, and what a passed
+// frame costs does not depend on the version.
+const (
+	protocol   = 340
+	joinGame   = 0x23
+	mapChunk   = 0x20
+	movement   = 0x0d // serverbound position
+	threshold  = 256
+	positionIn = 1 + 8*3 + 1
+)
+
+// relay is the baseline: every connection is copied to backend and back.
+func relay(backend string) error {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(ln.Addr())
+	for {
+		client, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer client.Close()
+			server, err := net.Dial("tcp", backend)
+			if err != nil {
+				return
+			}
+			defer server.Close()
+			go func() { io.Copy(server, client); server.(*net.TCPConn).CloseWrite() }()
+			io.Copy(client, server)
+		}()
+	}
+}
+
+// peer is one end of a player's path: the connection, past login.
+type peer struct {
+	conn net.Conn
+	r    *frame.Reader
+	w    *frame.Writer
+}
+
+func newPeer(conn net.Conn) *peer {
+	return &peer{conn, frame.NewReader(conn, frame.Limits{MaxFrame: 1<<21 - 1, MaxInflated: 8 << 20}), frame.NewWriter(conn)}
+}
+
+// backend is the server behind: it logs players in and hands them out by name.
+type backend struct {
+	ln       net.Listener
+	compress bool
+	mu       sync.Mutex
+	waiting  map[string]chan *peer
+}
+
+func newBackend(compress bool) *backend {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	b := &backend{ln: ln, compress: compress, waiting: map[string]chan *peer{}}
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go b.login(newPeer(c))
+		}
+	}()
+	return b
+}
+
+func (b *backend) player(name string) chan *peer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.waiting[name]
+	if c == nil {
+		c = make(chan *peer, 1)
+		b.waiting[name] = c
+	}
+	return c
+}
+
+func (b *backend) login(p *peer) {
+	p.conn.SetDeadline(time.Now().Add(30 * time.Second))
+	var name string
+	for i := range 2 {
+		f, err := p.r.Next()
+		if err != nil {
+			p.conn.Close()
+			return
+		}
+		body, _ := p.r.Body(f)
+		if i == 1 {
+			name = field.NewReader(body).String(16)
+		}
+	}
+	if b.compress {
+		p.w.Packet(3, field.AppendVarInt(nil, threshold))
+		p.w.SetCompression(threshold)
+		p.r.SetCompression(threshold)
+	}
+	p.w.Packet(2, field.AppendString(field.AppendString(nil, "00000000-0000-3000-8000-000000000000"), name))
+	p.w.Packet(joinGame, append(field.AppendString([]byte{0, 0, 0, 1, 0, 0, 0, 0, 0, 1, 20}, "default"), 0))
+	p.conn.SetDeadline(time.Time{})
+	b.player(name) <- p
+}
+
+// join logs a player in through addr and waits for join game.
+func join(addr, name string) (*peer, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	p := newPeer(conn)
+	conn.SetDeadline(time.Now().Add(30 * time.Second))
+	p.w.Packet(0, append(field.AppendString(field.AppendVarInt(nil, protocol), "127.0.0.1"), 0x63, 0xdd, 2))
+	p.w.Packet(0, field.AppendString(nil, name))
+	for {
+		f, err := p.r.Next()
+		if err != nil {
+			conn.Close()
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		body, err := p.r.Body(f)
+		if err != nil {
+			return nil, err
+		}
+		switch f.ID {
+		case 0:
+			return nil, fmt.Errorf("%s refused: %s", name, body)
+		case 1:
+			err = p.encrypt(body)
+		case 3:
+			p.w.SetCompression(threshold)
+			p.r.SetCompression(threshold)
+		case joinGame:
+			conn.SetDeadline(time.Time{})
+			return p, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (p *peer) encrypt(body []byte) error {
+	r := field.NewReader(body)
+	r.String(20)
+	der, token := r.Bytes(1024), r.Bytes(64)
+	key, err := x509.ParsePKIXPublicKey(der)
+	if err != nil {
+		return err
+	}
+	secret := make([]byte, 16)
+	rand.Read(secret)
+	var out []byte
+	for _, x := range [][]byte{secret, token} {
+		c, err := rsa.EncryptPKCS1v15(rand.Reader, key.(*rsa.PublicKey), x)
+		if err != nil {
+			return err
+		}
+		out = field.AppendBytes(out, c)
+	}
+	if err := p.w.Packet(1, out); err != nil {
+		return err
+	}
+	if err := p.w.SetCipher(secret); err != nil {
+		return err
+	}
+	return p.r.SetCipher(secret)
+}
+
+// path is one way from player to backend.
+type path struct {
+	name    string
+	proc    *process
+	backend *backend
+}
+
+func (w *path) close() { w.proc.stop(); w.backend.ln.Close() }
+
+var nameCount atomic.Int64
+
+// players joins n of them; each is a client end and its backend end.
+func (w *path) players(n int) (clients, servers []*peer, err error) {
+	for range n {
+		name := fmt.Sprint("p", nameCount.Add(1))
+		c, err := join(w.proc.addr, name)
+		if err != nil {
+			return nil, nil, err
+		}
+		select {
+		case s := <-w.backend.player(name):
+			clients, servers = append(clients, c), append(servers, s)
+		case <-time.After(10 * time.Second):
+			return nil, nil, fmt.Errorf("%s never reached the backend", name)
+		}
+	}
+	return clients, servers, nil
+}
+
+// ways starts an io.Copy relay or Earshot in front of a new backend.
+func (b *proxyBench) relay(compress bool) (*path, error) {
+	back := newBackend(compress)
+	p, err := launch(true, selfPath(), "relay", back.ln.Addr().String())
+	if err != nil {
+		return nil, err
+	}
+	return &path{"io.Copy", p, back}, nil
+}
+
+func (b *proxyBench) earshot(compress, online bool) (*path, error) {
+	back := newBackend(compress)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	addr := ln.Addr().String()
+	ln.Close()
+	t := -1
+	if compress {
+		t = threshold
+	}
+	file := filepath.Join(b.dir, "bench.yml")
+	text := fmt.Sprintf("listen: %q\nonline: %v\nsession-server: %q\ntry: [stub]\nservers: {stub: {address: %q}}\ncompression: {threshold: %d}\nlimits: {exempt: [127.0.0.0/8]}\nlog: {level: error}\n",
+		addr, online, b.session.URL, back.ln.Addr(), t)
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := launch(false, b.binary, "run", "--config", file)
+	if err != nil {
+		return nil, err
+	}
+	p.addr = addr
+	for range 100 {
+		c, err := net.Dial("tcp", addr)
+		if err == nil {
+			c.Close()
+			return &path{"earshot", p, back}, nil
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	p.stop()
+	return nil, fmt.Errorf("earshot never listened on %s", addr)
+}
+
+// chunky is data that deflates about as well as a chunk does.
+func chunky(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		if i%4 == 0 {
+			b[i] = byte(mrand.IntN(64))
+		} else {
+			b[i] = byte(i >> 8)
+		}
+	}
+	return b
+}
+
+// wire is one clientbound frame of n bytes of content as it stands on the wire.
+func wire(n int, compress bool) []byte {
+	content := append([]byte{mapChunk}, chunky(n-1)...)
+	var body []byte
+	switch {
+	case !compress:
+		body = content
+	case n < threshold:
+		body = append([]byte{0}, content...)
+	default:
+		var z bytes.Buffer
+		w := zlib.NewWriter(&z)
+		w.Write(content)
+		w.Close()
+		body = append(field.AppendVarInt(nil, int32(n)), z.Bytes()...)
+	}
+	return append(field.AppendVarInt(nil, int32(len(body))), body...)
+}
+
+// load sends frames to every player and tells what the process spent on them.
+type load struct {
+	players, size int
+	compress      bool
+	pause         time.Duration // between frames; 0: as fast as it goes
+	total         int           // bytes in all where there is no pause
+	window        time.Duration
+}
+
+type cost struct{ perGiB, perFrame, kib float64 }
+
+func (w *path) run(l load) (c cost, err error) {
+	idle := w.proc.rss()
+	clients, servers, err := w.players(l.players)
+	if err != nil {
+		return c, err
+	}
+	defer func() {
+		for i := range clients {
+			clients[i].conn.Close()
+			servers[i].conn.Close()
+		}
+	}()
+	one := wire(l.size, l.compress)
+	each := l.total / l.players / len(one)
+	if l.pause > 0 {
+		each = int(l.window / l.pause)
+	}
+	var got atomic.Int64
+	var all sync.WaitGroup
+	for i := range clients {
+		all.Go(func() {
+			buf := make([]byte, 256<<10)
+			for want := each * len(one); want > 0; {
+				n, err := clients[i].conn.Read(buf)
+				if err != nil {
+					log.Printf("%s: %v", w.name, err)
+					return
+				}
+				got.Add(int64(n))
+				want -= n
+			}
+		})
+	}
+	start := w.proc.cpu()
+	for i := range servers {
+		all.Go(func() {
+			time.Sleep(mrand.N(l.pause + 1))
+			next := time.Now()
+			for range each {
+				if _, err := servers[i].conn.Write(one); err != nil {
+					return
+				}
+				if l.pause > 0 {
+					next = next.Add(l.pause)
+					time.Sleep(time.Until(next))
+				}
+			}
+		})
+	}
+	all.Wait()
+	spent, busy := (w.proc.cpu() - start).Seconds(), w.proc.rss()
+	if want := int64(each * len(one) * l.players); got.Load() < want {
+		return c, fmt.Errorf("%s: %d of %d bytes came", w.name, got.Load(), want)
+	}
+	return cost{
+		perGiB:   spent / float64(got.Load()) * (1 << 30),
+		perFrame: spent / float64(each*l.players) * 1e6,
+		kib:      float64(busy-idle) / 1024 / float64(l.players),
+	}, nil
+}
+
+// movementDelay is the p99 in ms from a client's position packet to the backend.
+func (w *path) movementDelay(players int, window time.Duration) (p99 float64, err error) {
+	clients, servers, err := w.players(players)
+	if err != nil {
+		return 0, err
+	}
+	var d delays
+	base := time.Now()
+	var readers, writers sync.WaitGroup
+	for i := range servers {
+		readers.Go(func() {
+			for {
+				f, err := servers[i].r.Next()
+				if err != nil {
+					return
+				}
+				if body, _ := servers[i].r.Body(f); f.ID == movement && len(body) == positionIn-1 {
+					at := math.Float64frombits(binary.BigEndian.Uint64(body))
+					d.add(time.Since(base) - time.Duration(at))
+				}
+			}
+		})
+	}
+	for i := range clients {
+		go io.Copy(io.Discard, clients[i].conn)
+		writers.Go(func() {
+			time.Sleep(mrand.N(50 * time.Millisecond))
+			for end := time.Now().Add(window); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+				body := binary.BigEndian.AppendUint64(nil, math.Float64bits(float64(time.Since(base))))
+				if clients[i].w.Packet(movement, append(body, make([]byte, 17)...)) != nil {
+					return
+				}
+			}
+		})
+	}
+	writers.Wait()
+	for i := range clients {
+		clients[i].conn.Close()
+		servers[i].conn.Close()
+	}
+	readers.Wait()
+	return d.at(.99), nil
+}
+
+// logins counts complete offline logins per second of clock, with the driver
+// on the same cores.
+func (w *path) logins(window time.Duration) float64 {
+	var n atomic.Int64
+	var all sync.WaitGroup
+	start := time.Now()
+	for range 8 {
+		all.Go(func() {
+			for time.Since(start) < window {
+				name := fmt.Sprint("p", nameCount.Add(1))
+				c, err := join(w.proc.addr, name)
+				if err != nil {
+					log.Print(err)
+					return
+				}
+				s := <-w.backend.player(name)
+				c.conn.Close()
+				s.conn.Close()
+				n.Add(1)
+			}
+		})
+	}
+	all.Wait()
+	return float64(n.Load()) / time.Since(start).Seconds()
+}
+
+// statuses is answers per second of the process's CPU.
+func (w *path) statuses(window time.Duration) float64 {
+	var n atomic.Int64
+	var all sync.WaitGroup
+	start, cpu := time.Now(), w.proc.cpu()
+	hello := frameBytes(append(field.AppendString(field.AppendVarInt([]byte{0}, protocol), "127.0.0.1"), 0x63, 0xdd, 1))
+	hello = append(hello, frameBytes([]byte{0})...)
+	for range 4 {
+		all.Go(func() {
+			buf := make([]byte, 64<<10)
+			for time.Since(start) < window {
+				conn, err := net.Dial("tcp", w.proc.addr)
+				if err != nil {
+					log.Print(err)
+					return
+				}
+				conn.Write(hello)
+				if _, err := conn.Read(buf); err == nil {
+					n.Add(1)
+				}
+				conn.Close()
+			}
+		})
+	}
+	all.Wait()
+	return float64(n.Load()) / (w.proc.cpu() - cpu).Seconds()
+}
+
+func frameBytes(b []byte) []byte { return append(field.AppendVarInt(nil, int32(len(b))), b...) }
+
+type proxyBench struct {
+	binary, dir string
+	session     *httptest.Server
+	rounds      int
+	window      time.Duration
+	good        bool
+}
+
+// each runs fn once per round and path, and returns the medians per path.
+func (b *proxyBench) each(make []func() (*path, error), fn func(*path) (float64, error)) []float64 {
+	got := map[int][]float64{}
+	for range b.rounds {
+		for i, start := range make {
+			w, err := start()
+			if err == nil {
+				var v float64
+				if v, err = fn(w); err == nil {
+					got[i] = append(got[i], v)
+				}
+				w.close()
+			}
+			if err != nil {
+				log.Print(err)
+				b.good = false
+			}
+		}
+	}
+	var out []float64
+	for i := range make {
+		out = append(out, median(got[i]))
+	}
+	return out
+}
+
+func (b *proxyBench) row(name, figures string, ok bool, goal string) {
+	fmt.Printf("%-46s %-44s %s\n", name, figures, verdict(ok, goal, &b.good))
+}
+
+// proxyTable prints the proxy half.
+func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
+	session := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		name := r.URL.Query().Get("username")
+		fmt.Fprintf(w, `{"id":"%032x","name":%q,"properties":[]}`, name, name)
+	}))
+	defer session.Close()
+	b := &proxyBench{binary, dir, session, rounds, window, true}
+	plainRelay := func() (*path, error) { return b.relay(false) }
+	plain := func() (*path, error) { return b.earshot(false, false) }
+	packedRelay := func() (*path, error) { return b.relay(true) }
+	packed := func() (*path, error) { return b.earshot(true, false) }
+	online := func() (*path, error) { return b.earshot(false, true) }
+	ways := func(f ...func() (*path, error)) []func() (*path, error) { return f }
+	perGiB := func(l load) func(*path) (float64, error) {
+		return func(w *path) (float64, error) { c, err := w.run(l); return c.perGiB, err }
+	}
+	perFrame := func(l load) func(*path) (float64, error) {
+		return func(w *path) (float64, error) { c, err := w.run(l); return c.perFrame, err }
+	}
+	fmt.Printf("\nproxy, beside an io.Copy relay of the same connections\n")
+
+	v := b.each(ways(plainRelay, plain), perGiB(load{players: 100, size: 3000, pause: 50 * time.Millisecond, window: window}))
+	b.row("play load, 3 KB per 50 ms, 100 players", fmt.Sprintf("%.2f CPU s/GiB, io.Copy %.2f: x %.2f", v[1], v[0], v[1]/v[0]), v[1] <= 1.25*v[0], "≤ 1.25")
+
+	bulk := load{players: 20, size: 32 << 10, total: 2 << 30}
+	v = b.each(ways(plainRelay, plain), perGiB(bulk))
+	clear := v[1]
+	b.row("bulk, 32 KiB frames, 20 players", fmt.Sprintf("%.2f CPU s/GiB, io.Copy %.2f", v[1], v[0]), v[1] <= .6, "≤ 0.6 CPU s/GiB")
+
+	bulk.total = 256 << 20
+	v = b.each(ways(online), perGiB(bulk))
+	b.row("the same, encrypted client", fmt.Sprintf("%.2f CPU s/GiB, %.2f on top", v[0], v[0]-clear), v[0]-clear <= 19, "≤ 19 on top")
+
+	wireSize := len(wire(32<<10, true))
+	v = b.each(ways(plain), perGiB(load{players: 20, size: wireSize - 3, total: 1 << 30}))
+	flat := v[0]
+	v = b.each(ways(packedRelay, packed), perGiB(load{players: 20, size: 32 << 10, compress: true, total: 1 << 30}))
+	b.row("compressed traffic per GiB on the wire", fmt.Sprintf("%.2f CPU s/GiB, uncompressed %.2f, io.Copy %.2f: x %.2f", v[1], flat, v[0], v[1]/flat), v[1] <= 1.1*flat, "≤ 1.1 of uncompressed frames as long")
+
+	for _, f := range []struct {
+		name  string
+		l     load
+		limit float64
+	}{
+		{"16 KiB frames, compressed", load{players: 4, size: 16 << 10, compress: true, total: 512 << 20}, 10},
+		{"64 KiB frames, compressed", load{players: 4, size: 64 << 10, compress: true, total: 1 << 30}, 25},
+		{"100-byte frames, 50 players at 200/s", load{players: 50, size: 100, compress: true, pause: 5 * time.Millisecond, window: window}, 4},
+	} {
+		v = b.each(ways(packedRelay, packed), perFrame(f.l))
+		b.row(f.name, fmt.Sprintf("%.2f µs a frame, io.Copy %.2f", v[1], v[0]), v[1] <= f.limit, fmt.Sprintf("≤ %g µs", f.limit))
+	}
+
+	v = b.each(ways(packedRelay, packed), func(w *path) (float64, error) {
+		c, err := w.run(load{players: 50, size: 16 << 10, compress: true, pause: 50 * time.Millisecond, window: window})
+		return c.kib, err
+	})
+	b.row("memory per player under chunk load", fmt.Sprintf("%.0f KiB, io.Copy %.0f", v[1], v[0]), v[1] <= 128, "≤ 128 KiB")
+
+	v = b.each(ways(plainRelay, plain), func(w *path) (float64, error) { return w.movementDelay(100, window) })
+	b.row("movement packet delay, 100 players, p99", fmt.Sprintf("%.2f ms, io.Copy %.2f: %+.2f", v[1], v[0], v[1]-v[0]), v[1]-v[0] <= .3, "≤ 0.3 ms over io.Copy")
+
+	v = b.each(ways(plain), func(w *path) (float64, error) { return w.logins(window), nil })
+	b.row("offline logins", fmt.Sprintf("%.0f/s on all cores, driver included", v[0]), v[0] >= 500, "≥ 500/s")
+	v = b.each(ways(plain), func(w *path) (float64, error) { return w.statuses(window), nil })
+	b.row("status answers", fmt.Sprintf("%.0f per CPU second", v[0]), v[0] >= 20000, "≥ 20,000/s a core")
+	return b.good
+}

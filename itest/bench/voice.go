@@ -1,0 +1,361 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"log"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"crypto/tls"
+
+	"github.com/gobwas/ws"
+)
+
+// scenario: groups of clients; in each some speak, 50 frames of 80 bytes a
+// second, and everybody else in the group hears them.
+type scenario struct {
+	groups, clients, speakers int
+	floor                     float64 // CPU goal as a ratio to the bare fan-out
+}
+
+func (s scenario) String() string { return fmt.Sprintf("%dx%d:%d", s.groups, s.clients, s.speakers) }
+
+var scenarios = []scenario{{20, 10, 1, 1.1}, {40, 5, 5, 0.95}, {1, 100, 5, 0.8}, {1, 200, 10, 0.45}, {10, 50, 5, 0.65}}
+
+// voiceServer is one of the servers compared.
+type voiceServer struct {
+	name  string
+	start func(s scenario) (*process, error)
+	path  func(g, i int) string
+	tls   bool
+}
+
+type voiceResult struct {
+	perFrame, rate, lost, cores, p50, p99, kib float64
+}
+
+const (
+	frameTime = 20 * time.Millisecond
+	opusSize  = 80
+	upHead    = 16              // stream, sequence
+	downHead  = 16 + 1 + 8 + 16 // speaker, gain, dx and dz, stream and sequence
+)
+
+func (v voiceServer) run(s scenario, warm, window time.Duration) (r voiceResult, err error) {
+	p, err := v.start(s)
+	if err != nil {
+		return r, err
+	}
+	defer p.stop()
+	idle := p.rss()
+	base := time.Now()
+	var from, until atomic.Int64
+	from.Store(1 << 62)
+	until.Store(1 << 62)
+	var heard, copies, sent atomic.Int64
+	var d delays
+
+	conns := make([]*voiceConn, s.groups*s.clients)
+	var readers sync.WaitGroup
+	defer func() {
+		for _, c := range conns {
+			if c != nil {
+				c.conn.Close()
+			}
+		}
+		readers.Wait()
+	}()
+	for j := range conns {
+		c, err := dialVoice(p.addr, v.path(j/s.clients, j%s.clients), v.tls)
+		if err != nil {
+			return r, err
+		}
+		conns[j] = c
+		readers.Go(func() {
+			c.read(func(payload []byte) {
+				if len(payload) != downHead+opusSize {
+					return
+				}
+				now, at := int64(time.Since(base)), int64(binary.BigEndian.Uint64(payload[downHead:]))
+				if a, b := from.Load(), until.Load(); now >= a && now < b {
+					heard.Add(1)
+					d.add(time.Duration(now - at))
+				}
+				if a, b := from.Load(), until.Load(); at >= a && at < b {
+					copies.Add(1)
+				}
+			})
+		})
+	}
+	quit := make(chan struct{})
+	var speakers sync.WaitGroup
+	for g := range s.groups {
+		for i := range s.speakers {
+			c := conns[g*s.clients+i]
+			speakers.Go(func() {
+				at := time.Now().Add(rand.N(frameTime))
+				for {
+					select {
+					case <-quit:
+						return
+					case <-time.After(time.Until(at)):
+					}
+					at = at.Add(frameTime)
+					now := int64(time.Since(base))
+					if c.speak(now) != nil {
+						return
+					}
+					if now >= from.Load() && now < until.Load() {
+						sent.Add(1)
+					}
+				}
+			})
+		}
+	}
+	time.Sleep(warm)
+	cpu0, start := p.cpu(), time.Since(base)
+	from.Store(int64(start))
+	time.Sleep(window)
+	end := time.Since(base)
+	until.Store(int64(end))
+	cpu1, busy := p.cpu(), p.rss()
+	time.Sleep(time.Second) // late ones are late, not lost
+	close(quit)
+	speakers.Wait()
+
+	n := float64(heard.Load())
+	if n == 0 {
+		return r, fmt.Errorf("%s %v: nothing was delivered", v.name, s)
+	}
+	cpu, secs := (cpu1 - cpu0).Seconds(), (end - start).Seconds()
+	return voiceResult{
+		perFrame: cpu / n * 1e6, rate: n / secs, cores: cpu / secs,
+		lost: 1 - float64(copies.Load())/(float64(sent.Load())*float64(s.clients-1)),
+		p50:  d.at(.5), p99: d.at(.99), kib: float64(busy-idle) / 1024 / float64(len(conns)),
+	}, nil
+}
+
+// voiceConn is the cheapest client that can be measured with: it speaks what
+// audio 2 negotiates and nothing else.
+type voiceConn struct {
+	conn   net.Conn
+	br     *bufio.Reader
+	stream uint64
+	seq    uint64
+	out    []byte
+}
+
+func dialVoice(addr, path string, secure bool) (*voiceConn, error) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	if secure {
+		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // our own throw-away certificate on loopback
+	}
+	conn.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\nX-SocketSVC-Audio: 2\r\n\r\n", path, addr)
+	c := &voiceConn{conn: conn, br: bufio.NewReaderSize(conn, 4096), stream: rand.Uint64() >> 1}
+	resp, err := http.ReadResponse(c.br, nil)
+	if err == nil && resp.StatusCode != http.StatusSwitchingProtocols {
+		err = fmt.Errorf("%s: %s", path, resp.Status)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	conn.SetDeadline(time.Time{})
+	return c, nil
+}
+
+// speak sends one frame; its first eight bytes of audio are the time of sending.
+func (c *voiceConn) speak(now int64) error {
+	var body [upHead + opusSize]byte
+	binary.BigEndian.PutUint64(body[:], c.stream)
+	binary.BigEndian.PutUint64(body[8:], c.seq)
+	c.seq++
+	binary.BigEndian.PutUint64(body[upHead:], uint64(now))
+	mask := ws.NewMask()
+	ws.Cipher(body[:], mask, 0)
+	c.out = append(append(append(c.out[:0], 0x82, 0x80|byte(len(body))), mask[:]...), body[:]...)
+	_, err := c.conn.Write(c.out)
+	return err
+}
+
+func (c *voiceConn) read(fn func([]byte)) {
+	var buf []byte
+	for {
+		h, err := ws.ReadHeader(c.br)
+		if err != nil {
+			return
+		}
+		if int64(cap(buf)) < h.Length {
+			buf = make([]byte, h.Length)
+		}
+		b := buf[:h.Length]
+		if _, err := io.ReadFull(c.br, b); err != nil {
+			return
+		}
+		switch h.OpCode {
+		case ws.OpBinary:
+			fn(b)
+		case ws.OpPing:
+			f := ws.MaskFrame(ws.NewPongFrame(append([]byte(nil), b...)))
+			if ws.WriteFrame(c.conn, f) != nil {
+				return
+			}
+		}
+	}
+}
+
+// fanout is the floor: it upgrades sockets at /GROUP and copies each frame at
+// once to everybody else of the group behind a header of the right size. No
+// checks, no distances; one write per listener and frame.
+func fanout(addr string) error {
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Println(ln.Addr())
+	type room struct {
+		sync.RWMutex
+		conns map[net.Conn]*sync.Mutex
+	}
+	var mu sync.Mutex
+	rooms := map[string]*room{}
+	serve := func(conn net.Conn) {
+		defer conn.Close()
+		var name string
+		up := ws.Upgrader{OnRequest: func(uri []byte) error { name = string(uri); return nil }}
+		if _, err := up.Upgrade(conn); err != nil {
+			return
+		}
+		mu.Lock()
+		r := rooms[name]
+		if r == nil {
+			r = &room{conns: map[net.Conn]*sync.Mutex{}}
+			rooms[name] = r
+		}
+		mu.Unlock()
+		r.Lock()
+		r.conns[conn] = new(sync.Mutex)
+		r.Unlock()
+		defer func() { r.Lock(); delete(r.conns, conn); r.Unlock() }()
+		br := bufio.NewReaderSize(conn, 2048)
+		in, out := make([]byte, 2048), make([]byte, 0, 2048)
+		for {
+			h, err := ws.ReadHeader(br)
+			if err != nil || h.Length > int64(len(in)) {
+				return
+			}
+			b := in[:h.Length]
+			if _, err := io.ReadFull(br, b); err != nil {
+				return
+			}
+			ws.Cipher(b, h.Mask, 0)
+			if h.OpCode != ws.OpBinary {
+				continue
+			}
+			n := downHead - upHead + len(b)
+			out = append(out[:0], 0x82)
+			if n < 126 {
+				out = append(out, byte(n))
+			} else {
+				out = binary.BigEndian.AppendUint16(append(out, 126), uint16(n))
+			}
+			out = append(append(out, make([]byte, downHead-upHead)...), b...)
+			r.RLock()
+			for c, l := range r.conns {
+				if c != conn {
+					l.Lock()
+					c.Write(out)
+					l.Unlock()
+				}
+			}
+			r.RUnlock()
+		}
+	}
+	for {
+		conn, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		go serve(conn)
+	}
+}
+
+// voiceTable prints the voice half.
+func voiceTable(target string, rounds int, window time.Duration) bool {
+	self := selfPath()
+	servers := []voiceServer{
+		{"bare fan-out", func(scenario) (*process, error) { return launch(true, self, "fanout", "127.0.0.1:0") },
+			func(g, _ int) string { return fmt.Sprint("/", g) }, false},
+		{"earshot", func(scenario) (*process, error) { return launch(true, target, "-listen", "127.0.0.1:0") }, voicePath, false},
+		{"earshot wss", func(scenario) (*process, error) {
+			return launch(true, target, "-listen", "127.0.0.1:0", "-tls")
+		}, voicePath, true},
+	}
+	fmt.Printf("%-10s %-13s %9s %7s %7s %6s %8s %8s %10s %9s  %s\n", "voice", "server", "frames/s", "µs/fr", "x bare", "cores", "p50 ms", "p99 ms", "KiB/client", "lost %", "goal")
+	good := true
+	for _, s := range scenarios {
+		res := map[string][]voiceResult{}
+		for range rounds {
+			for _, v := range servers {
+				r, err := v.run(s, time.Second, window)
+				if err != nil {
+					log.Printf("%v %s: %v", s, v.name, err)
+					good = false
+				}
+				res[v.name] = append(res[v.name], r)
+			}
+		}
+		for k, v := range servers {
+			med := func(f func(voiceResult) float64) float64 {
+				var x []float64
+				for _, r := range res[v.name] {
+					x = append(x, f(r))
+				}
+				return median(x)
+			}
+			ratio := func(to string) float64 {
+				var x []float64
+				for i, r := range res[v.name] {
+					if b := res[to][i]; b.perFrame > 0 && r.perFrame > 0 {
+						x = append(x, r.perFrame/b.perFrame)
+					}
+				}
+				return median(x)
+			}
+			x, goal := ratio("bare fan-out"), "the floor"
+			p99 := med(func(r voiceResult) float64 { return r.p99 })
+			lost := med(func(r voiceResult) float64 { return 100 * r.lost })
+			kib := med(func(r voiceResult) float64 { return r.kib })
+			switch k {
+			case 1:
+				limit := 16.0
+				if s.speakers == 1 {
+					limit = 2
+				}
+				goal = verdict(x <= s.floor && p99 <= limit && lost < .01 && kib <= 64, fmt.Sprintf("≤ %.2f, p99 ≤ %.0f ms, none lost, ≤ 64 KiB", s.floor, limit), &good)
+			case 2:
+				w := ratio("earshot")
+				goal = verdict(w <= 1.1, fmt.Sprintf("wss/ws %.2f ≤ 1.1", w), &good)
+			}
+			fmt.Printf("%-10s %-13s %9.0f %7.2f %7.2f %6.2f %8.2f %8.2f %10.1f %9.2f  %s\n", s, v.name,
+				med(func(r voiceResult) float64 { return r.rate }), med(func(r voiceResult) float64 { return r.perFrame }), x,
+				med(func(r voiceResult) float64 { return r.cores }), med(func(r voiceResult) float64 { return r.p50 }), p99, kib, lost, goal)
+		}
+	}
+	return good
+}
+
+func voicePath(g, i int) string {
+	return fmt.Sprintf("/voice?token=%d.%d&uuid=%08x-0000-4000-8000-%012x", g, i, g, i)
+}
