@@ -1,0 +1,221 @@
+package line
+
+import (
+	"encoding/base64"
+	"errors"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// MaxS2C bounds a server's text message as a client reads it, in bytes: the
+// longest that the protocol names, the group snapshot, of ASCII.
+const MaxS2C = 262_144
+
+// ErrMalformed is a server's line that a client rejects whole.
+var ErrMalformed = errors.New("malformed server line")
+
+// Person is a row of the roster.
+type Person struct {
+	ID   uuid.UUID
+	Name string // no blanks, no control characters
+}
+
+// Roster is who is in voice, as one recipient may know it. The three lists are
+// written only with Status, and then always, empty or not.
+type Roster struct {
+	People                         []Person
+	Status                         bool // the recipient negotiated status 1
+	Deafened, Whispering, Shouting []uuid.UUID
+}
+
+// Pose is where the recipient itself stands and looks, for clients that have no
+// view of the game. Yaw is in degrees, 0 south (+z), 90 west; it is written
+// within [-180, 180). Coordinates are in blocks. Both travel with two decimals.
+type Pose struct {
+	Yaw, X, Y, Z float64
+	World        string
+}
+
+// maxCoordinate bounds what a client takes for a place; the game's world ends at
+// thirty million blocks.
+const maxCoordinate = 1e9
+
+// The prefixes end with the blank that precedes the value, also where the value
+// is an empty list (a choice).
+const (
+	posePrefix       = "SSVC_POSE_V1 "
+	deafenedPrefix   = "SSVC_DEAFENED_V1 "
+	whisperingPrefix = "SSVC_WHISPERING_V1 "
+	shoutingPrefix   = "SSVC_SHOUTING_V1 "
+)
+
+// AppendPerson writes one row, "<uuid> <name>" and a line feed.
+func AppendPerson(dst []byte, p Person) []byte {
+	dst = appendUUID(dst, p.ID)
+	return append(append(append(dst, ' '), p.Name...), '\n')
+}
+
+// AppendRoster writes the roster. The protocol gives it no header: a message
+// whose first row starts with a UUID is one (a choice), hence there must be at
+// least one person, which the recipient itself is.
+func AppendRoster(dst []byte, r *Roster) []byte {
+	for _, p := range r.People {
+		dst = AppendPerson(dst, p)
+	}
+	if r.Status {
+		dst = AppendStatus(dst, r.Deafened, r.Whispering, r.Shouting)
+	}
+	return dst
+}
+
+// AppendStatus writes the three rows that end the roster of a status socket.
+func AppendStatus(dst []byte, deafened, whispering, shouting []uuid.UUID) []byte {
+	dst = appendList(dst, deafenedPrefix, deafened)
+	dst = appendList(dst, whisperingPrefix, whispering)
+	return appendList(dst, shoutingPrefix, shouting)
+}
+
+func appendList(dst []byte, prefix string, ids []uuid.UUID) []byte {
+	dst = append(dst, prefix...)
+	for i, id := range ids {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = appendUUID(dst, id)
+	}
+	return append(dst, '\n')
+}
+
+// AppendPose writes "SSVC_POSE_V1 <yaw> <x> <y> <z> <b64 world>".
+func AppendPose(dst []byte, p *Pose) []byte {
+	dst = append(dst, posePrefix...)
+	yaw := hundredths(math.Mod(p.Yaw, 360))
+	switch {
+	case yaw >= 180:
+		yaw -= 360
+	case yaw < -180:
+		yaw += 360
+	}
+	for _, v := range [...]float64{yaw, p.X, p.Y, p.Z} {
+		dst = append(strconv.AppendFloat(dst, hundredths(v), 'f', 2, 64), ' ')
+	}
+	return base64.StdEncoding.AppendEncode(dst, []byte(p.World))
+}
+
+// hundredths rounds to two decimals, and never to minus zero.
+func hundredths(v float64) float64 { return math.Round(v*100)/100 + 0 }
+
+// ParseS2C reads a server's message, as a client does: *Roster, *Pose, or nil
+// for a line that this version does not know and is to ignore.
+func ParseS2C(b []byte) (any, error) {
+	if len(b) > MaxS2C || !utf8.Valid(b) {
+		return nil, ErrMalformed
+	}
+	s := string(b)
+	if rest, ok := strings.CutPrefix(s, posePrefix); ok {
+		return parsePose(rest)
+	}
+	row, _, _ := strings.Cut(s, "\n")
+	if word, _, _ := strings.Cut(row, " "); len(word) == 36 {
+		if _, err := parseUUID(word); err == nil {
+			return parseRoster(s)
+		}
+	}
+	return nil, nil
+}
+
+func parseRoster(s string) (any, error) {
+	r := &Roster{}
+	var seen [3]bool
+	lists := [...]struct {
+		prefix string
+		ids    *[]uuid.UUID
+	}{{deafenedPrefix, &r.Deafened}, {whisperingPrefix, &r.Whispering}, {shoutingPrefix, &r.Shouting}}
+rows:
+	for row := range strings.Lines(s) {
+		row, ended := strings.CutSuffix(row, "\n")
+		if !ended {
+			return nil, ErrMalformed
+		}
+		for i, l := range lists {
+			value, ok := strings.CutPrefix(row, l.prefix)
+			if !ok {
+				continue
+			}
+			ids, err := parseList(value)
+			if err != nil || seen[i] {
+				return nil, ErrMalformed
+			}
+			*l.ids, seen[i], r.Status = ids, true, true
+			continue rows
+		}
+		if strings.HasPrefix(row, "SSVC_") {
+			continue // a row of a later version
+		}
+		word, name, _ := strings.Cut(row, " ")
+		id, err := parseUUID(word)
+		if err != nil || !plain(name) {
+			return nil, ErrMalformed
+		}
+		r.People = append(r.People, Person{id, name})
+	}
+	return r, nil
+}
+
+func parseList(s string) ([]uuid.UUID, error) {
+	if s == "" {
+		return nil, nil
+	}
+	var ids []uuid.UUID
+	for word := range strings.SplitSeq(s, ",") {
+		id, err := parseUUID(word)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func parsePose(s string) (any, error) {
+	words := strings.Split(s, " ")
+	if len(words) != 5 {
+		return nil, ErrMalformed
+	}
+	p := &Pose{}
+	for i, v := range [...]*float64{&p.Yaw, &p.X, &p.Y, &p.Z} {
+		// Digits only: ParseFloat also takes hex, underscores and "inf".
+		if strings.Trim(words[i], "-.0123456789") != "" {
+			return nil, ErrMalformed
+		}
+		var err error
+		if *v, err = strconv.ParseFloat(words[i], 64); err != nil || math.Abs(*v) > maxCoordinate {
+			return nil, ErrMalformed
+		}
+	}
+	world, err := base64.StdEncoding.Strict().DecodeString(words[4])
+	if err != nil || !utf8.Valid(world) {
+		return nil, ErrMalformed
+	}
+	p.World = string(world)
+	return p, nil
+}
+
+func appendUUID(dst []byte, id uuid.UUID) []byte {
+	text, _ := id.MarshalText() // cannot fail
+	return append(dst, text...)
+}
+
+// parseUUID takes the 36-character form in lower case only, which is how it is
+// written; uuid.Parse would take four more.
+func parseUUID(s string) (uuid.UUID, error) {
+	id, err := uuid.Parse(s)
+	if err != nil || id.String() != s {
+		return uuid.Nil, ErrMalformed
+	}
+	return id, nil
+}
