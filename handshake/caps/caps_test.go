@@ -1,0 +1,185 @@
+package caps
+
+import (
+	"net/http"
+	"reflect"
+	"testing"
+)
+
+func TestNegotiate(t *testing.T) {
+	all := Newest()
+	for _, c := range []struct {
+		name                string
+		asked, offers, want Set
+	}{
+		{"everything", all, all, all},
+		{"nothing", Set{}, all, Set{}},
+		{"nothing offered", all, Set{}, Set{}},
+		{"unknown versions", Set{Audio: 3, Status: 2, Spatial: 1}, all, Set{}},
+		{"audio 1 is not a version", Set{Audio: 1}, all, Set{}},
+		{"status alone", Set{Status: 1}, all, Set{Status: 1}},
+		{"spatial without audio", Set{Spatial: 1}, all, Set{}},
+		{"spatial", Set{Audio: 2, Spatial: 1}, all, Set{Audio: 2, Spatial: 1}},
+		{"speakers without spatial", Set{Audio: 2, Speakers: 1}, all, Set{Audio: 2}},
+		{"speakers", Set{Audio: 2, Spatial: 1, Speakers: 1}, all, Set{Audio: 2, Spatial: 1, Speakers: 1}},
+		{"soundboard 1", Set{Audio: 2, Spatial: 1, Soundboard: 1}, all, Set{Audio: 2, Spatial: 1, Soundboard: 1}},
+		{"soundboard 2", Set{Audio: 2, Spatial: 1, Soundboard: 2}, all, Set{Audio: 2, Spatial: 1, Soundboard: 2}},
+		{"soundboard 3", Set{Audio: 2, Spatial: 1, Soundboard: 3}, all, Set{Audio: 2, Spatial: 1}},
+		{"soundboard without spatial", Set{Audio: 2, Soundboard: 2}, all, Set{Audio: 2}},
+		{"soundboard 2 of a server with 1", Set{Audio: 2, Spatial: 1, Soundboard: 2}, Set{Audio: 2, Spatial: 1, Soundboard: 1}, Set{Audio: 2, Spatial: 1}},
+		{"soundboard off", all, Set{Audio: 2, Spatial: 1}, Set{Audio: 2, Spatial: 1}},
+		{"groups without status", Set{Audio: 2, Groups: 2}, all, Set{Audio: 2}},
+		{"groups without audio", Set{Status: 1, Groups: 2}, all, Set{Status: 1, Groups: 2}},
+		{"groups 1", Set{Status: 1, Groups: 1}, all, Set{Status: 1}},
+		{"group-edit without groups", Set{Status: 1, GroupEdit: 1}, all, Set{Status: 1}},
+		{"groups off takes group-edit along", all, Set{Audio: 2, Status: 1, Spatial: 1, GroupEdit: 1}, Set{Audio: 2, Status: 1, Spatial: 1}},
+		{"pose without spatial", Set{Audio: 2, Status: 1, Pose: 1}, all, Set{Audio: 2, Status: 1}},
+		{"pose", Set{Audio: 2, Spatial: 1, Pose: 1}, all, Set{Audio: 2, Spatial: 1, Pose: 1}},
+	} {
+		if got := c.asked.Negotiate(c.offers); got != c.want {
+			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		}
+	}
+}
+
+// Whatever is asked and offered: no more than both, and never without its base.
+func TestNegotiateEverySubset(t *testing.T) {
+	subset := func(bits int) Set {
+		var s Set
+		all := Newest()
+		for i, c := range table {
+			if bits>>i&1 == 1 {
+				*c.field(&s) = *c.field(&all)
+			}
+		}
+		return s
+	}
+	for asked := range 1 << len(table) {
+		for offered := range 1 << len(table) {
+			a, o := subset(asked), subset(offered)
+			g := a.Negotiate(o)
+			for _, c := range table {
+				if v := *c.field(&g); v != 0 && (*c.field(&a) != v || *c.field(&o) != v) {
+					t.Fatalf("%+v of %+v grants %+v", a, o, g)
+				}
+			}
+			if (g.Spatial|g.Speakers|g.Soundboard|g.Pose) != 0 && g.Audio != 2 ||
+				(g.Speakers|g.Soundboard|g.Pose) != 0 && g.Spatial != 1 ||
+				g.Groups != 0 && g.Status != 1 || g.GroupEdit != 0 && g.Groups != 2 {
+				t.Fatalf("%+v of %+v grants %+v, which hangs in the air", a, o, g)
+			}
+			if again := g.Negotiate(o); again != g {
+				t.Fatalf("%+v is granted, but of it only %+v", g, again)
+			}
+		}
+	}
+}
+
+func TestHeaders(t *testing.T) {
+	h := http.Header{}
+	Newest().ToHeaders(h)
+	want := http.Header{
+		"X-SocketSVC-Audio": {"2"}, "X-SocketSVC-Status": {"1"}, "X-SocketSVC-Spatial": {"1"},
+		"X-SocketSVC-Speakers": {"1"}, "X-SocketSVC-Soundboard": {"2"}, "X-SocketSVC-Groups": {"2"},
+		"X-SocketSVC-Group-Edit": {"1"}, "X-SocketSVC-Pose": {"1"},
+	}
+	if !reflect.DeepEqual(h, want) {
+		t.Errorf("wrote %v", h)
+	}
+	if got := FromHeaders(h); got != Newest() {
+		t.Errorf("read back %+v", got)
+	}
+	canonical := http.Header{}
+	for name, values := range h {
+		canonical.Set(name, values[0]) // as net/http delivers them
+	}
+	if got := FromHeaders(canonical); got != Newest() {
+		t.Errorf("read %+v of %v", got, canonical)
+	}
+	empty := http.Header{}
+	Set{}.ToHeaders(empty)
+	if len(empty) != 0 {
+		t.Errorf("nothing negotiated writes %v", empty)
+	}
+	for value, want := range map[string]uint8{"2": 2, " 2 ": 2, "9": 9, "0": 0, "02": 0, "2.0": 0, "-2": 0, "+2": 0, "2, 2": 0, "258": 0, "": 0, "x": 0, "٢": 0} {
+		if got := FromHeaders(http.Header{"X-Socketsvc-Audio": {value}}); got != (Set{Audio: want}) {
+			t.Errorf("value %q reads as %+v", value, got)
+		}
+	}
+	if got := FromHeaders(http.Header{"X-Socketsvc-Audio": {"2", "1"}, "X-Socketsvc-Status": {}}); got != (Set{}) {
+		t.Errorf("two values read as %+v", got)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	full := "socketsvc.audio-2.status-1.spatial-1.speakers-1.soundboard-2.groups-2.group-edit-1.pose-1"
+	if got := Newest().Token(); got != full {
+		t.Errorf("full token %q", got)
+	}
+	for token, want := range map[string]Set{
+		full:                                      Newest(),
+		"socketsvc":                               {},
+		"socketsvc.audio-2":                       {Audio: 2},
+		"socketsvc.status-1.groups-2":             {Status: 1, Groups: 2},
+		"socketsvc.audio-9":                       {Audio: 9},
+		"socketsvc.audio-2.spatial-1.pose-1":      {Audio: 2, Spatial: 1, Pose: 1},
+		"socketsvc.groups-2.group-edit-1":         {Groups: 2, GroupEdit: 1},
+		"socketsvc.audio-2.soundboard-1":          {Audio: 2, Soundboard: 1},
+		"socketsvc.audio-2.status-1.spatial-1":    {Audio: 2, Status: 1, Spatial: 1},
+		"socketsvc.soundboard-2.groups-2":         {Soundboard: 2, Groups: 2},
+		"socketsvc.speakers-1.group-edit-1":       {Speakers: 1, GroupEdit: 1},
+		"socketsvc.audio-2.status-1.group-edit-1": {Audio: 2, Status: 1, GroupEdit: 1},
+	} {
+		got, ok := FromToken(token)
+		if !ok || got != want {
+			t.Errorf("%s: %+v %v", token, got, ok)
+		}
+		if again := got.Token(); again != token {
+			t.Errorf("%s is written %s", token, again)
+		}
+	}
+	for _, token := range []string{
+		"", "socketsv", "Socketsvc", "socketsvc.", "socketsvc.audio", "socketsvc.audio-", "socketsvc.audio-0",
+		"socketsvc.audio-22", "socketsvc.audio-2.", "socketsvc.audio-2.audio-2", "socketsvc.status-1.audio-2",
+		"socketsvc.video-1", "socketsvc.audio-2.video-1", "socketsvcaudio-2", "socketsvc-audio-2", "chat",
+	} {
+		if s, ok := FromToken(token); ok {
+			t.Errorf("%q reads as %+v", token, s)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	offered := Set{Audio: 2, Status: 1, Spatial: 1, Pose: 1} // no groups, no soundboard
+	full, small := Newest().Token(), "socketsvc.audio-2.status-1"
+	for _, c := range []struct {
+		name   string
+		tokens []string
+		want   string
+	}{
+		{"first whole one", []string{full, small, Base}, small},
+		{"client's order", []string{Base, small}, Base},
+		{"only the base fits", []string{full, Base}, Base},
+		{"all of it", []string{offered.Token(), small, Base}, offered.Token()},
+		{"others among them", []string{"chat", "socketsvc.audio-3", small}, small},
+		{"built on nothing", []string{"socketsvc.spatial-1", Base}, Base},
+		{"none", []string{full, "chat"}, ""},
+		{"no list", nil, ""},
+	} {
+		token, s, ok := Choose(c.tokens, offered)
+		if token != c.want || ok != (c.want != "") || ok && s.Token() != token {
+			t.Errorf("%s: %q %+v %v", c.name, token, s, ok)
+		}
+	}
+}
+
+func FuzzFromToken(f *testing.F) {
+	f.Add(Newest().Token())
+	f.Add(Base)
+	f.Add("socketsvc.audio-2.soundboard-1.groups-9")
+	f.Fuzz(func(t *testing.T, token string) {
+		if s, ok := FromToken(token); ok && s.Token() != token {
+			t.Fatalf("%q is written %q", token, s.Token())
+		}
+	})
+}
