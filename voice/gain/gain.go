@@ -8,16 +8,8 @@ import (
 	"math"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-)
-
-// Tier is how loudly somebody speaks.
-type Tier uint8
-
-// The tiers of the protocol. The zero value is ordinary speech.
-const (
-	Normal Tier = iota
-	Whisper
-	Shout
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/wire"
 )
 
 // Rules are a server's settings. They must not be changed once they are in use.
@@ -44,16 +36,16 @@ func (r *Rules) Range(p *world.Place) float64 {
 }
 
 // Offers tells whether the server offers the tier.
-func (r *Rules) Offers(t Tier) bool {
-	return t == Normal || t == Whisper && r.Whisper > 0 || t == Shout && r.Shout > 0
+func (r *Rules) Offers(t line.Tier) bool {
+	return t == line.Normal || t == line.Whisper && r.Whisper > 0 || t == line.Shout && r.Shout > 0
 }
 
 // Factor is what the tier multiplies the range by.
-func (r *Rules) Factor(t Tier) float64 {
+func (r *Rules) Factor(t line.Tier) float64 {
 	switch {
-	case !r.Offers(t) || t == Normal:
+	case !r.Offers(t) || t == line.Normal:
 		return 1
-	case t == Whisper:
+	case t == line.Whisper:
 		return r.Whisper
 	default:
 		return r.Shout
@@ -70,9 +62,5 @@ func Level(volume, d2, reach float64) byte {
 	if !(reach > 0 && d2 < reach*reach) { // written so that NaN is silence
 		return 0
 	}
-	g := volume * (1 - math.Sqrt(d2)/reach) * 255
-	if !(g > 0) {
-		return 0
-	}
-	return byte(min(g, 255) + 0.5)
+	return wire.Gain(volume * (1 - math.Sqrt(d2)/reach))
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/line"
 )
 
 func TestLevel(t *testing.T) {
@@ -77,13 +78,13 @@ func TestTiers(t *testing.T) {
 	var off Rules
 	for _, c := range []struct {
 		rules  *Rules
-		tier   Tier
+		tier   line.Tier
 		offers bool
 		factor float64
 	}{
-		{&on, Normal, true, 1}, {&on, Whisper, true, 0.5}, {&on, Shout, true, 2},
-		{&off, Normal, true, 1}, {&off, Whisper, false, 1}, {&off, Shout, false, 1},
-		{&on, Tier(9), false, 1},
+		{&on, line.Normal, true, 1}, {&on, line.Whisper, true, 0.5}, {&on, line.Shout, true, 2},
+		{&off, line.Normal, true, 1}, {&off, line.Whisper, false, 1}, {&off, line.Shout, false, 1},
+		{&on, line.Tier(9), false, 1},
 	} {
 		if got := c.rules.Offers(c.tier); got != c.offers {
 			t.Errorf("%+v offers tier %d: %v", *c.rules, c.tier, got)

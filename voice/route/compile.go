@@ -1,0 +1,312 @@
+package route
+
+import (
+	"fmt"
+	"math/bits"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/line"
+)
+
+// Spectators is who hears a spectator. Spectators themselves hear everybody.
+type Spectators uint8
+
+// The spectator rules.
+const (
+	HeardBySpectators Spectators = iota
+	HeardByNobody
+	HeardByEveryone
+)
+
+// ParseSpectators reads the setting: spectators, nobody or everyone.
+func ParseSpectators(s string) (Spectators, error) {
+	switch s {
+	case "spectators":
+		return HeardBySpectators, nil
+	case "nobody":
+		return HeardByNobody, nil
+	case "everyone":
+		return HeardByEveryone, nil
+	}
+	return 0, fmt.Errorf("%q is no spectator rule: write nobody, spectators or everyone", s)
+}
+
+// Visibility is who may know of whom.
+type Visibility uint8
+
+// The visibility rules.
+const (
+	TabList      Visibility = iota // those whom the backend shows in the player's tab list
+	EveryoneSeen                   // everybody, whatever the backends show
+)
+
+// ParseVisibility reads the setting: tab-list or everyone.
+func ParseVisibility(s string) (Visibility, error) {
+	switch s {
+	case "tab-list":
+		return TabList, nil
+	case "everyone":
+		return EveryoneSeen, nil
+	}
+	return 0, fmt.Errorf("%q is no visibility rule: write tab-list or everyone", s)
+}
+
+// Policy is a server's settings.
+type Policy struct {
+	Gain       gain.Rules
+	Spectators Spectators
+	Visibility Visibility
+}
+
+// Compiler keeps what the turns know of all pairs, in bit sets, so that a turn costs what has changed and not the
+// square of the members. It belongs to the one goroutine that runs the turns.
+type Compiler struct {
+	policy  Policy
+	members []*Member // by slot; nil where free
+	free    []int
+	words   int    // length of every set
+	epochs  uint64 // the last one given out
+	next    int    // slot at which Look goes on
+
+	asked []*world.Player // everybody; empty when that has changed
+	// Scratch of one call.
+	seen       []*world.Player
+	fresh      set
+	groups     map[*world.Place]*group
+	groupOf    []*group // by slot
+	spectators set
+}
+
+// group is the members in one place.
+type group struct {
+	ears  set     // of those who are not deafened
+	reach float64 // of an ordinary voice
+}
+
+// NewCompiler returns a compiler without members.
+func NewCompiler(p Policy) *Compiler {
+	return &Compiler{policy: p, groups: make(map[*world.Place]*group)}
+}
+
+// Add takes a member in. It hears and is heard once rosters have told of it; see [Compiler.Tell].
+func (c *Compiler) Add(m *Member) {
+	var slot int
+	if n := len(c.free); n > 0 {
+		slot, c.free = c.free[n-1], c.free[:n-1]
+		c.members[slot] = m
+	} else {
+		slot = len(c.members)
+		c.members = append(c.members, m)
+		if words := (len(c.members) + 63) / 64; words > c.words {
+			c.words = words
+			for _, o := range c.members[:slot] {
+				if o != nil {
+					o.sees, o.told, o.heard = append(o.sees, 0), append(o.told, 0), append(o.heard, 0)
+				}
+			}
+		}
+	}
+	c.asked = c.asked[:0]
+	m.sees, m.told, m.heard = make(set, c.words), make(set, c.words), make(set, c.words)
+	m.sight = m.Player.SightVersion() - 1 // Look has to look
+	m.factor = 1
+	c.epochs++
+	m.epoch = c.epochs
+	for _, o := range c.members {
+		switch {
+		case o == nil:
+		case o == m || c.policy.Visibility == EveryoneSeen:
+			o.sees.add(slot)
+			o.view++
+			if o != m {
+				m.sees.add(o.Slot())
+			}
+		case o.Player.Sees(m.Player.ID):
+			o.sees.add(slot)
+			o.view++
+		}
+	}
+	m.slot.Store(int32(slot) + 1)
+}
+
+// Drop forgets a member. Tables that are published already still hold it until the next one.
+func (c *Compiler) Drop(m *Member) {
+	slot := m.Slot()
+	m.slot.Store(0)
+	c.members[slot] = nil
+	c.asked = c.asked[:0]
+	c.free = append(c.free, slot)
+	for _, o := range c.members {
+		if o == nil {
+			continue
+		}
+		if o.sees.has(slot) {
+			o.sees.del(slot)
+			o.told.del(slot)
+			o.view++
+		}
+		o.heard.del(slot)
+	}
+}
+
+// SetDeafened says whether the member wants to hear. Streams to it begin anew either way.
+func (c *Compiler) SetDeafened(m *Member, on bool) {
+	m.deafened = on
+	c.epochs++
+	m.epoch = c.epochs
+}
+
+// SetTier says how loudly the member speaks.
+func (c *Compiler) SetTier(m *Member, t line.Tier) { m.factor = c.policy.Gain.Factor(t) }
+
+// Look reads again whom the players see, of at most so many players whose sight has changed, and tells whether that
+// was all. A backend that shows one more player to a thousand changes a thousand sights at once, which is more than
+// one turn may cost: call it again, now or in the next turn; it goes on where it stopped.
+func (c *Compiler) Look(players int) (done bool) {
+	if c.policy.Visibility == EveryoneSeen {
+		return true
+	}
+	for range c.members {
+		if c.next >= len(c.members) {
+			c.next = 0
+		}
+		m := c.members[c.next]
+		if m != nil && m.sight != m.Player.SightVersion() {
+			if players == 0 {
+				return false
+			}
+			players--
+			c.look(m)
+		}
+		c.next++
+	}
+	return true
+}
+
+// look reads one member's sight.
+func (c *Compiler) look(m *Member) {
+	if len(c.asked) == 0 {
+		for _, o := range c.members {
+			if o != nil {
+				c.asked = append(c.asked, o.Player)
+			}
+		}
+	}
+	m.sight = m.Player.SightVersion() // before the reading: a change during it is read again
+	c.seen = m.Player.AppendSeen(c.seen[:0], c.asked)
+	c.fresh = c.blank(c.fresh)
+	c.fresh.add(m.Slot())
+	rest := c.seen
+	for slot, o := range c.members { // both are in the order of slots
+		if len(rest) == 0 {
+			break
+		}
+		if o != nil && o.Player == rest[0] {
+			c.fresh.add(slot)
+			rest = rest[1:]
+		}
+	}
+	changed := false
+	for i, now := range c.fresh {
+		changed = changed || now != m.sees[i]
+		m.sees[i] = now
+		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
+			c.members[i*64+bits.TrailingZeros64(gone)].heard.del(m.Slot())
+		}
+		m.told[i] &= now // who comes back has to be told of again
+	}
+	if changed {
+		m.view++
+	}
+}
+
+// View counts the changes of [Member.Sees].
+func (m *Member) View() uint64 { return m.view }
+
+// Sees has the slots of those of whom the member may know, itself included, one bit each. It is for the turn to read
+// until its next call of the compiler.
+func (m *Member) Sees() []uint64 { return m.sees }
+
+// Slot is the member's place in the tables and in the sets. It is for the turn; a member that is not in any table has
+// a negative one.
+func (m *Member) Slot() int { return int(m.slot.Load()) - 1 }
+
+// Tell records that the member has been sent a roster of everybody whom it may know about. It tells whether that
+// opens any route; the next Compile has it.
+func (c *Compiler) Tell(m *Member) (opened bool) {
+	slot := m.Slot()
+	for i, now := range m.sees {
+		for fresh := now &^ m.told[i]; fresh != 0; fresh &= fresh - 1 {
+			c.members[i*64+bits.TrailingZeros64(fresh)].heard.add(slot)
+			opened = true
+		}
+		m.told[i] = now
+	}
+	return opened
+}
+
+// Compile makes the table of the present state.
+func (c *Compiler) Compile() *Table {
+	n := len(c.members)
+	t := &Table{listeners: make([]listener, n), rows: make([]row, n)}
+	clear(c.groups)
+	c.groupOf = append(c.groupOf[:0], make([]*group, n)...)
+	c.spectators = c.blank(c.spectators)
+	speakers := 0
+	for slot, m := range c.members {
+		if m == nil {
+			continue
+		}
+		t.listeners[slot] = listener{m.Player, m.Receiver, m.epoch}
+		t.rows[slot].member = m
+		facts := m.Player.Facts()
+		if facts.Place == nil {
+			continue
+		}
+		speakers++
+		g := c.groups[facts.Place]
+		if g == nil {
+			g = &group{make(set, c.words), c.policy.Gain.Range(facts.Place)}
+			c.groups[facts.Place] = g
+		}
+		c.groupOf[slot] = g
+		if !m.deafened {
+			g.ears.add(slot)
+		}
+		if facts.Mode == world.Spectator {
+			c.spectators.add(slot)
+		}
+	}
+	sets := make(set, speakers*c.words) // of all rows in one allocation
+	for slot, m := range c.members {
+		g := c.groupOf[slot]
+		if g == nil {
+			continue
+		}
+		r := &t.rows[slot]
+		r.reach = gain.Reach(g.reach, g.reach, m.factor) // both ends are in one place
+		r.near, sets = sets[:c.words:c.words], sets[c.words:]
+		spectator := c.spectators.has(slot)
+		for i := range r.near {
+			ears := g.ears[i] & m.heard[i]
+			if spectator {
+				switch c.policy.Spectators {
+				case HeardByNobody:
+					ears = 0
+				case HeardBySpectators:
+					ears &= c.spectators[i]
+				}
+			}
+			r.near[i] = ears
+		}
+		r.near.del(slot) // nobody hears itself
+	}
+	return t
+}
+
+// blank returns s emptied and as long as the sets of now.
+func (c *Compiler) blank(s set) set {
+	s = append(s[:0], make(set, c.words)...)
+	return s
+}

@@ -1,0 +1,176 @@
+// Package route decides who hears a frame. Everything that changes slowly is compiled once per turn into a [Table],
+// which is replaced whole and read without a lock; only positions are read fresh for each frame.
+//
+// It promises that nobody is reached by accident: who is not compiled into a row hears nothing, and a row holds only
+// listeners who are not deafened, who may see the speaker, who have been told that the speaker exists and whom the
+// spectator rule lets listen. Place and distance are checked on the poses of the moment. Delivering a frame allocates
+// nothing and waits for nobody.
+package route
+
+import (
+	"math/bits"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/wire"
+)
+
+// Frame is one frame as one listener gets it. Its bytes belong to the speaker's reader and are gone when Deliver
+// returns.
+type Frame = wire.S2C
+
+// Receiver takes the frames for one listener.
+type Receiver interface {
+	// Deliver must neither block nor keep the frame nor what it points to. It is called from the speakers' goroutines,
+	// several at once.
+	Deliver(f *Frame)
+}
+
+// Member is one voice connection. Player and Receiver are set before it is given to [Compiler.Add] and stay; the rest
+// belongs to the compiler.
+type Member struct {
+	Player   *world.Player
+	Receiver Receiver
+
+	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the speaker's reader
+
+	sight uint64 // version of the player's sight that sees was read at
+	epoch uint64 // differs whenever streams to this listener must be new ones
+	// sees holds whom the member may know about, by speaker's slot, always itself too; told, a part of it, whom its last
+	// roster named. heard is told seen from the other side: who has been told of this member, by listener's slot.
+	sees, told, heard set
+	view              uint64 // counts the changes of sees
+	deafened          bool
+	factor            float64 // of the tier
+}
+
+// set is a set of slots.
+type set []uint64
+
+func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 != 0 }
+func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s set) del(i int)      { s[i/64] &^= 1 << (i % 64) }
+
+// Table is one turn's decision for every pair. It is never written to once it is published.
+type Table struct {
+	listeners []listener // by slot
+	rows      []row      // by slot
+}
+
+// listener is what a frame needs to know of a member that may hear it.
+type listener struct {
+	player   *world.Player
+	receiver Receiver
+	epoch    uint64
+}
+
+// row is one speaker's.
+type row struct {
+	member *Member // for whom the row was compiled; nil in a free slot
+	reach  float64 // blocks, with the tier in it
+	// near has the listeners who hear the member by distance, of those who stood in the same place when the turn ran.
+	// Everybody else costs a frame nothing.
+	near set
+}
+
+// Source is one stream of sound of a member: its microphone. It belongs to the goroutine that reads the member's
+// socket; the turn never looks into it.
+type Source struct {
+	member *Member
+	count  uint64 // frames so far, and one more for each change of the sender's stream
+	stream int64  // the sender's
+	pairs  [][]pair
+	frame  Frame
+}
+
+// pair is the state between the source and one listener. A stream goes on only while last is the count of the very
+// frame before and the listener's epoch is still the same; every way in which the listener can have missed a frame
+// that was not lost, or can be another one by now, breaks one of them.
+type pair struct {
+	epoch, last uint64
+	stream      int64 // as the listener knows it
+}
+
+const pairsAtOnce = 64 // so that a speaker among few does not pay for a thousand
+
+// NewSource returns the sound of a member, whom listeners know by the player's UUID.
+func NewSource(m *Member) *Source {
+	return &Source{member: m, frame: Frame{Kind: wire.KindPlayer, Source: m.Player.ID}}
+}
+
+// Outcome is what became of a frame as a whole.
+type Outcome uint8
+
+const (
+	Routed    Outcome = iota // to whoever is in range, which may be nobody
+	NotListed                // no turn has seen the member yet, or it has left
+	NoPose                   // it is not known where the speaker is
+)
+
+// Send delivers one frame to everybody who hears it now and returns to how many. A stream of 0 is a legacy speaker's,
+// whose frames have no sequence; it stays 0 for the listeners.
+func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, _ Outcome) {
+	if stream != s.stream {
+		s.stream = stream
+		s.count++ // no listener has had the frame before: all their streams are over
+	}
+	s.count++
+	slot := int(s.member.slot.Load()) - 1
+	if slot < 0 || t == nil || slot >= len(t.rows) || t.rows[slot].member != s.member {
+		return 0, NotListed
+	}
+	mouth := s.member.Player.Pose()
+	if mouth == nil {
+		return 0, NoPose
+	}
+	r, f := &t.rows[slot], &s.frame
+	f.Seq, f.Opus = seq, opus
+	for i, word := range r.near {
+		for ; word != 0; word &= word - 1 {
+			slot := i*64 + bits.TrailingZeros64(word)
+			l := &t.listeners[slot]
+			ear := l.player.Pose()
+			if ear == nil || ear.Place != mouth.Place {
+				continue
+			}
+			dx, dy, dz := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
+			if f.Gain = gain.Level(1, dx*dx+dy*dy+dz*dz, r.reach); f.Gain == 0 {
+				continue
+			}
+			f.DX, f.DZ = float32(dx), float32(dz)
+			f.Stream = 0
+			if stream != 0 {
+				f.Stream = s.streamTo(slot, l.epoch)
+			}
+			l.receiver.Deliver(f)
+			delivered++
+		}
+	}
+	f.Opus = nil
+	return delivered, Routed
+}
+
+// streamTo returns the id under which the listener in the slot knows the present stream, a new one when due.
+func (s *Source) streamTo(slot int, epoch uint64) int64 {
+	chunk := slot / pairsAtOnce
+	for chunk >= len(s.pairs) {
+		s.pairs = append(s.pairs, nil)
+	}
+	if s.pairs[chunk] == nil {
+		s.pairs[chunk] = make([]pair, pairsAtOnce)
+	}
+	p := &s.pairs[chunk][slot%pairsAtOnce]
+	if p.epoch != epoch || p.last != s.count-1 {
+		p.epoch = epoch
+		p.stream = 1 + rand.Int64N(1<<63-1)
+	}
+	p.last = s.count
+	return p.stream
+}
+
+// ID is the UUID under which others know the member.
+func (m *Member) ID() uuid.UUID { return m.Player.ID }
