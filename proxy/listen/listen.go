@@ -1,0 +1,376 @@
+// Package listen puts Minecraft, HTTP and TLS on one TCP port and tells them apart by their first
+// bytes. It believes a PROXY protocol header only from networks it was told to trust, charges a
+// connection to the address that results before it reads anything else, and never lets a stranger
+// hold more than one of a fixed number of places for more than a few seconds.
+package listen
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/limit"
+)
+
+// Why a connection was closed here, as given to [Config].Count.
+const (
+	AcceptFailed   = "accept_failed"   // the system could not accept a connection; it is tried again
+	Throttled      = "throttled"       // [Config].Gate said no
+	Crowded        = "crowded"         // [MaxSniffing] connections were waiting already
+	ProxyUntrusted = "proxy_untrusted" // a PROXY header from somebody who may not send one
+	ProxyMissing   = "proxy_missing"   // no PROXY header where one is required
+	ProxyInvalid   = "proxy_invalid"   // a PROXY header that cannot be read
+	ProxySlow      = "proxy_slow"      // a PROXY header that did not arrive in time
+	Silent         = "silent"          // not one byte in time; such a client waits for the server to speak
+	Slow           = "slow"            // some bytes in time, but too few to tell what they are
+	HungUp         = "hung_up"         // closed by the other side before it could be told apart
+	Unknown        = "unknown"         // nothing that is served here
+	TLSOff         = "tls_off"         // TLS, and no certificate to answer it with
+	Unserved       = "unserved"        // told apart, but nobody took it; or the listener is closing
+)
+
+// Reasons lists every reason there is, so that each can be exported at zero from the start.
+var Reasons = []string{AcceptFailed, Throttled, Crowded, ProxyUntrusted, ProxyMissing, ProxyInvalid, ProxySlow,
+	Silent, Slow, HungUp, Unknown, TLSOff, Unserved}
+
+// MaxSniffing is how many connections may at once be on the way from accept to whoever serves
+// them. The next one is closed without a reply.
+const MaxSniffing = 2048
+
+// Defaults for [Config].
+const (
+	DefaultFirstByte   = 5 * time.Second
+	DefaultProxyHeader = 3 * time.Second
+)
+
+// legacyWait is how long a connection that began like an old server list ping may pause before it
+// is taken for one: the three oldest forms of that ping are prefixes of each other and of a frame.
+const legacyWait = 300 * time.Millisecond
+
+// Config says how to treat connections. The zero value serves Minecraft and HTTP without limits.
+type Config struct {
+	Trusted      []netip.Prefix // who may send a PROXY protocol header (v1 or v2)
+	RequireProxy bool           // Trusted peers must send one; others are not affected
+	TLS          bool           // somebody accepts from Listener.TLS
+
+	FirstByte   time.Duration // time from accept (or PROXY header) until a connection is told apart; 0 = 5 s
+	ProxyHeader time.Duration // time for the whole PROXY header; 0 = 3 s
+
+	Gate  func(netip.Addr) bool // may this address connect now; called once for each connection; nil = yes
+	Log   *slog.Logger          // nil = silent
+	Count func(reason string)   // a connection was closed here; safe for concurrent use; nil = not counted
+}
+
+// Listener accepts from one TCP listener and hands its connections to three others.
+type Listener struct {
+	cfg  Config
+	ln   net.Listener
+	room *limit.Gauge
+	done chan struct{}
+
+	minecraft, http, tls *queue
+
+	mu     sync.Mutex
+	closed bool
+	open   map[*net.TCPConn]struct{} // connections not yet handed out
+	wg     sync.WaitGroup
+}
+
+// New returns a Listener that takes over ln, whose connections must be TCP ones.
+// Nothing is accepted before [Listener.Serve].
+func New(ln net.Listener, cfg Config) *Listener {
+	if cfg.FirstByte <= 0 {
+		cfg.FirstByte = DefaultFirstByte
+	}
+	if cfg.ProxyHeader <= 0 {
+		cfg.ProxyHeader = DefaultProxyHeader
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Count == nil {
+		cfg.Count = func(string) {}
+	}
+	if cfg.Gate == nil {
+		cfg.Gate = func(netip.Addr) bool { return true }
+	}
+	cfg.Trusted = append([]netip.Prefix(nil), cfg.Trusted...)
+	for i, p := range cfg.Trusted {
+		if p.Addr().Is4In6() && p.Bits() >= 96 { // peers are compared without the mapping
+			cfg.Trusted[i] = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
+	}
+	l := &Listener{cfg: cfg, ln: ln, room: limit.NewGauge(MaxSniffing), done: make(chan struct{}), open: map[*net.TCPConn]struct{}{}}
+	for _, q := range []**queue{&l.minecraft, &l.http, &l.tls} {
+		*q = &queue{addr: ln.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
+	}
+	return l
+}
+
+// Minecraft returns the listener for players, server list pings and clients older than 1.7 (see
+// [Legacy]). Its connections are *[Conn]s.
+func (l *Listener) Minecraft() net.Listener { return l.minecraft }
+
+// HTTP returns the listener for plain HTTP requests. Its connections are *[Conn]s.
+func (l *Listener) HTTP() net.Listener { return l.http }
+
+// TLS returns the listener for connections that begin with a TLS record, the handshake not yet
+// read. Without [Config].TLS it never has one. Its connections are *[Conn]s.
+func (l *Listener) TLS() net.Listener { return l.tls }
+
+// Serve accepts until Close, whose ErrClosed it then returns, or until the listening socket
+// breaks. Running out of file descriptors and the like does not end it.
+func (l *Listener) Serve() error {
+	var pause time.Duration
+	for {
+		c, err := l.ln.Accept()
+		if err != nil {
+			if broken(err) {
+				return err
+			}
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			l.cfg.Count(AcceptFailed)
+			l.cfg.Log.Warn("cannot accept connections, trying again", "error", err, "pause", pause)
+			select {
+			case <-time.After(pause):
+				continue
+			case <-l.done:
+				return net.ErrClosed
+			}
+		}
+		pause = 0
+		tcp, ok := c.(*net.TCPConn)
+		if !ok {
+			c.Close()
+			return errors.New("listen: not a TCP listener")
+		}
+		l.admit(tcp)
+	}
+}
+
+// broken tells an accept error that will not go away. Linux reports many passing network errors of
+// the peer through accept, so everything else is worth another try.
+func broken(err error) bool {
+	for _, e := range []error{net.ErrClosed, syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// admit does what costs nothing in the accept loop itself, so that a flood does not even get a
+// goroutine, and starts one for what is left.
+func (l *Listener) admit(tcp *net.TCPConn) {
+	peer, ok := tcp.RemoteAddr().(*net.TCPAddr)
+	if !ok { // the peer was gone before it could be asked
+		l.refuse(tcp, netip.AddrPort{}, HungUp)
+		return
+	}
+	from := unmap(peer.AddrPort())
+	trusted := l.trusts(from.Addr())
+	if !trusted && !l.cfg.Gate(from.Addr()) {
+		l.refuse(tcp, from, Throttled)
+		return
+	}
+	if !l.room.Enter() {
+		l.refuse(tcp, from, Crowded)
+		return
+	}
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		l.room.Leave()
+		l.refuse(tcp, from, Unserved)
+		return
+	}
+	l.open[tcp] = struct{}{}
+	l.wg.Add(1)
+	l.mu.Unlock()
+	go func() {
+		defer l.wg.Done()
+		defer l.room.Leave()
+		l.receive(tcp, from, trusted)
+	}()
+}
+
+// receive tells one connection apart and hands it out. Nagle's algorithm is off in every
+// connection the net package makes.
+func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) {
+	// Probing finds the half-open ones, which no read deadline of an idle HTTP connection would.
+	tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3})
+	buf := make([]byte, 0, 512)
+	var err error
+	if trusted {
+		from, buf, err = readHeader(tcp, from, buf, l.cfg.ProxyHeader, l.cfg.RequireProxy)
+		if err == nil && !l.cfg.Gate(from.Addr()) {
+			err = refusal(Throttled)
+		}
+	}
+	var k kind
+	if err == nil {
+		k, buf, err = sniff(tcp, buf, l.cfg.FirstByte)
+	}
+	if err == nil && k == tlsRecord && !l.cfg.TLS {
+		err = refusal(TLSOff)
+	}
+	if err == nil {
+		tcp.SetReadDeadline(time.Time{})
+	}
+	l.mu.Lock()
+	delete(l.open, tcp)
+	l.mu.Unlock()
+	var why refusal
+	if errors.As(err, &why) {
+		l.refuse(tcp, from, string(why))
+		return
+	}
+	q := l.minecraft
+	switch k {
+	case httpRequest:
+		q = l.http
+	case tlsRecord:
+		q = l.tls
+	}
+	c := &Conn{TCPConn: tcp, remote: net.TCPAddrFromAddrPort(from), peeked: buf, legacy: k == legacy}
+	if !q.put(c, l.cfg.FirstByte) {
+		l.refuse(tcp, from, Unserved)
+	}
+}
+
+func (l *Listener) refuse(tcp *net.TCPConn, from netip.AddrPort, reason string) {
+	tcp.Close()
+	l.cfg.Count(reason)
+	l.cfg.Log.Debug("connection refused", "from", from, "reason", reason)
+}
+
+func (l *Listener) trusts(a netip.Addr) bool {
+	a = a.WithZone("")
+	for _, p := range l.cfg.Trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
+
+// Close closes the listening socket, the three listeners and every connection not yet handed out,
+// and waits for all goroutines of this Listener. Connections that were handed out stay open.
+func (l *Listener) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		l.wg.Wait()
+		return nil
+	}
+	l.closed = true
+	close(l.done)
+	for c := range l.open {
+		c.Close()
+	}
+	l.mu.Unlock()
+	err := l.ln.Close()
+	for _, q := range []*queue{l.minecraft, l.http, l.tls} {
+		q.Close()
+	}
+	l.wg.Wait()
+	return err
+}
+
+// queue is a net.Listener fed by hand. It holds nothing: what is not accepted waits in its
+// goroutine, within the bound of MaxSniffing.
+type queue struct {
+	addr  net.Addr
+	conns chan net.Conn
+	once  sync.Once
+	done  chan struct{}
+}
+
+// put hands c to whoever accepts and reports whether somebody did within patience.
+func (q *queue) put(c net.Conn, patience time.Duration) bool {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case q.conns <- c:
+		return true
+	case <-q.done:
+	case <-t.C:
+	}
+	return false
+}
+
+func (q *queue) Accept() (net.Conn, error) {
+	select {
+	case c := <-q.conns:
+		return c, nil
+	case <-q.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (q *queue) Close() error {
+	q.once.Do(func() { close(q.done) })
+	return nil
+}
+
+func (q *queue) Addr() net.Addr { return q.addr }
+
+// Conn is a TCP connection whose first bytes have been looked at and are read again. Once they are
+// used up it is the TCP connection itself: nothing is copied, and vectored writes reach the socket.
+type Conn struct {
+	*net.TCPConn
+	remote *net.TCPAddr
+	peeked []byte
+	legacy bool
+}
+
+// Legacy reports whether c came from a [Listener] and is a server list ping (first byte FE) or a
+// login (first byte 02) of a client older than 1.7. The first byte alone does not tell: a frame of
+// 254 bytes begins with FE too.
+func Legacy(c net.Conn) bool {
+	lc, ok := c.(*Conn)
+	return ok && lc.legacy
+}
+
+// Read reads what was looked at, then from the socket. It may not be called concurrently with
+// itself or WriteTo before those bytes are used up.
+func (c *Conn) Read(b []byte) (int, error) {
+	if len(c.peeked) == 0 {
+		return c.TCPConn.Read(b)
+	}
+	n := copy(b, c.peeked)
+	if c.peeked = c.peeked[n:]; len(c.peeked) == 0 {
+		c.peeked = nil // let the buffer go
+	}
+	return n, nil
+}
+
+// WriteTo implements io.WriterTo.
+func (c *Conn) WriteTo(w io.Writer) (int64, error) {
+	var n int64
+	if p := c.peeked; len(p) > 0 {
+		m, err := w.Write(p)
+		c.peeked = p[m:]
+		n = int64(m)
+		if err != nil {
+			return n, err
+		}
+		c.peeked = nil
+	}
+	m, err := c.TCPConn.WriteTo(w)
+	return n + m, err
+}
+
+// RemoteAddr is the client's address, a *net.TCPAddr: the one a trusted PROXY header named, or the
+// socket's. It is never an IPv4-mapped IPv6 address.
+func (c *Conn) RemoteAddr() net.Addr { return c.remote }
+
+// NetConn returns the *net.TCPConn below. Bytes already looked at cannot be read there.
+func (c *Conn) NetConn() net.Conn { return c.TCPConn }
