@@ -368,6 +368,10 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	return n + m, err
 }
 
+// Buffered is the number of bytes that were looked at and not read yet. While it is zero, whoever
+// reads from the descriptor itself misses nothing.
+func (c *Conn) Buffered() int { return len(c.peeked) }
+
 // RemoteAddr is the client's address, a *net.TCPAddr: the one a trusted PROXY header named, or the
 // socket's. It is never an IPv4-mapped IPv6 address.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }

@@ -384,6 +384,9 @@ func TestConn(t *testing.T) {
 	// Read in small steps across the end of what was peeked.
 	var got []byte
 	for len(got) < len(handshake("localhost")) {
+		if want := len(handshake("localhost")) - len(got); c.Buffered() != want {
+			t.Errorf("%d bytes buffered, want %d", c.Buffered(), want)
+		}
 		b := make([]byte, 3)
 		n, err := c.Read(b)
 		if err != nil {
