@@ -105,7 +105,7 @@ func (r *room) hears(p *person, want ...*person) {
 		r.t.Fatalf("%d hear %s, want %d", n, p.Player.Name, len(want))
 	}
 	for _, o := range want {
-		if got := o.ear.take(); len(got) != 1 || got[0].Source != p.Player.ID {
+		if got := o.ear.take(); len(got) != 1 || got[0].Speaker != p.Player.ID {
 			r.t.Fatalf("%s got %+v", o.Player.Name, got)
 		}
 	}

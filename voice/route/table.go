@@ -16,12 +16,16 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/wire"
 )
 
-// Frame is one frame as one listener gets it. Its bytes belong to the speaker's reader and are gone when Deliver
-// returns.
-type Frame = wire.S2C
+// Frame is one frame as one listener gets it.
+type Frame struct {
+	Speaker     uuid.UUID
+	Gain        uint8   // 255 is 1.0; never 0
+	DX, DZ      float32 // speaker minus listener, in blocks
+	Stream, Seq int64   // both 0 when the speaker does not count its frames
+	Opus        []byte  // the speaker's reader's: gone when Deliver returns
+}
 
 // Receiver takes the frames for one listener.
 type Receiver interface {
@@ -99,7 +103,7 @@ const pairsAtOnce = 64 // so that a speaker among few does not pay for a thousan
 
 // NewSource returns the sound of a member, whom listeners know by the player's UUID.
 func NewSource(m *Member) *Source {
-	return &Source{member: m, frame: Frame{Kind: wire.KindPlayer, Source: m.Player.ID}}
+	return &Source{member: m, frame: Frame{Speaker: m.Player.ID}}
 }
 
 // Outcome is what became of a frame as a whole.
@@ -171,6 +175,3 @@ func (s *Source) streamTo(slot int, epoch uint64) int64 {
 	p.last = s.count
 	return p.stream
 }
-
-// ID is the UUID under which others know the member.
-func (m *Member) ID() uuid.UUID { return m.Player.ID }
