@@ -1,0 +1,289 @@
+package packet
+
+import (
+	"fmt"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Relative tells which values of a movement are added to the current ones instead of replacing them. The bits are
+// those of the wire.
+type Relative uint32
+
+// The bits the bridge looks at; from 768 on there are more, about velocity.
+const (
+	RelX Relative = 1 << iota
+	RelY
+	RelZ
+	RelYaw
+	RelPitch
+
+	RelPlace = RelX | RelY | RelZ
+)
+
+// Move is what a client says about its own body: position, position_look, look and flying in one.
+type Move struct {
+	HasPlace   bool
+	X, Y, Z    float64 // the feet, in blocks
+	HasLook    bool
+	Yaw, Pitch float32 // degrees
+	OnGround   bool
+}
+
+// ParseMove reads one of the four serverbound packets, told by p; they are alike in all versions.
+func ParseMove(p proto.Packet, body []byte) (m Move, err error) {
+	r := field.NewReader(body)
+	m.HasPlace = p == proto.Position || p == proto.PositionLook
+	m.HasLook = p == proto.Look || p == proto.PositionLook
+	if m.HasPlace {
+		m.X, m.Y, m.Z = r.F64(), r.F64(), r.F64()
+	}
+	if m.HasLook {
+		m.Yaw, m.Pitch = r.F32(), r.F32()
+	}
+	m.OnGround = r.U8()&1 != 0 // a bool up to 767, then bits of which this is the lowest
+	return m, r.End()
+}
+
+// Teleport is the clientbound position packet: the server moves the player.
+type Teleport struct {
+	ID         int32 // 107 and later: the client confirms with it
+	X, Y, Z    float64
+	DX, DY, DZ float64 // 768 and later: the velocity
+	Yaw, Pitch float32
+	Relative   Relative
+	Dismount   bool // 755-761: the player leaves the vehicle first
+}
+
+// ParseTeleport reads a clientbound position.
+func ParseTeleport(protocol int32, body []byte) (t Teleport, err error) {
+	r := field.NewReader(body)
+	if protocol >= proto.V1_21_2 {
+		t.ID = r.VarInt()
+		t.X, t.Y, t.Z = r.F64(), r.F64(), r.F64()
+		t.DX, t.DY, t.DZ = r.F64(), r.F64(), r.F64()
+		t.Yaw, t.Pitch = r.F32(), r.F32()
+		t.Relative = Relative(r.I32())
+		return t, r.End()
+	}
+	t.X, t.Y, t.Z = r.F64(), r.F64(), r.F64()
+	t.Yaw, t.Pitch = r.F32(), r.F32()
+	t.Relative = Relative(r.U8())
+	if protocol >= proto.V1_9 {
+		t.ID = r.VarInt()
+	}
+	if dismountInTeleport(protocol) {
+		t.Dismount = r.Bool()
+	}
+	return t, r.End()
+}
+
+// AppendTeleport writes a clientbound position.
+func AppendTeleport(dst []byte, protocol int32, t Teleport) []byte {
+	if protocol >= proto.V1_21_2 {
+		dst = field.AppendVarInt(dst, t.ID)
+	}
+	dst = appendF64s(dst, t.X, t.Y, t.Z)
+	if protocol >= proto.V1_21_2 {
+		dst = appendF64s(dst, t.DX, t.DY, t.DZ)
+	}
+	dst = field.AppendF32(field.AppendF32(dst, t.Yaw), t.Pitch)
+	if protocol >= proto.V1_21_2 {
+		return field.AppendI32(dst, int32(t.Relative))
+	}
+	dst = append(dst, byte(t.Relative))
+	if protocol >= proto.V1_9 {
+		dst = field.AppendVarInt(dst, t.ID)
+	}
+	if dismountInTeleport(protocol) {
+		dst = field.AppendBool(dst, t.Dismount)
+	}
+	return dst
+}
+
+func dismountInTeleport(protocol int32) bool {
+	return protocol >= proto.V1_17 && protocol < proto.V1_19_4
+}
+
+func appendF64s(dst []byte, vs ...float64) []byte {
+	for _, v := range vs {
+		dst = field.AppendF64(dst, v)
+	}
+	return dst
+}
+
+// ParseTeleportConfirm reads the client's answer (107 and later): the id of the teleport it has carried out.
+func ParseTeleportConfirm(body []byte) (id int32, err error) {
+	r := field.NewReader(body)
+	id = r.VarInt()
+	return id, r.End()
+}
+
+// AppendTeleportConfirm writes the client's answer to a teleport.
+func AppendTeleportConfirm(dst []byte, id int32) []byte { return field.AppendVarInt(dst, id) }
+
+// Rotation is the clientbound player_rotation packet (768 and later): the server turns the player's head.
+type Rotation struct {
+	Yaw, Pitch float32
+	Relative   Relative
+}
+
+// ParseRotation reads a clientbound player_rotation.
+func ParseRotation(protocol int32, body []byte) (t Rotation, err error) {
+	r := field.NewReader(body)
+	if protocol < proto.V1_21_9 {
+		t.Yaw, t.Pitch = r.F32(), r.F32()
+		return t, r.End()
+	}
+	t.Yaw = r.F32()
+	if r.Bool() {
+		t.Relative |= RelYaw
+	}
+	t.Pitch = r.F32()
+	if r.Bool() {
+		t.Relative |= RelPitch
+	}
+	return t, r.End()
+}
+
+// VehicleMove is a vehicle's place as its driver's client says it, or as the server corrects it (107 and later).
+type VehicleMove struct {
+	X, Y, Z    float64
+	Yaw, Pitch float32 // the vehicle's, not the rider's
+}
+
+// ParseVehicleMove reads a vehicle_move of either direction.
+func ParseVehicleMove(protocol int32, d proto.Dir, body []byte) (m VehicleMove, err error) {
+	r := field.NewReader(body)
+	m.X, m.Y, m.Z = r.F64(), r.F64(), r.F64()
+	m.Yaw, m.Pitch = r.F32(), r.F32()
+	if d == proto.Serverbound && protocol >= proto.V1_21_4 {
+		r.Bool() // on ground
+	}
+	return m, r.End()
+}
+
+// GameStateChange is the clientbound game_state_change (game event) packet.
+type GameStateChange struct {
+	Reason byte
+	Value  float32
+}
+
+// GameModeChanged is the reason whose value is the player's new game mode.
+const GameModeChanged = 3
+
+// ParseGameStateChange reads a game_state_change.
+func ParseGameStateChange(body []byte) (g GameStateChange, err error) {
+	r := field.NewReader(body)
+	g.Reason, g.Value = r.U8(), r.F32()
+	return g, r.End()
+}
+
+// AppendGameStateChange writes a game_state_change.
+func AppendGameStateChange(dst []byte, g GameStateChange) []byte {
+	return field.AppendF32(append(dst, g.Reason), g.Value)
+}
+
+// EntityStatus is the clientbound entity_status (entity event) packet.
+type EntityStatus struct {
+	ID     int32
+	Status int8
+}
+
+// OpLevel tells which operator level, 0 to 4, a status of the own entity announces.
+func (s EntityStatus) OpLevel() (level uint8, ok bool) {
+	if s.Status < 24 || s.Status > 28 {
+		return 0, false
+	}
+	return uint8(s.Status - 24), true
+}
+
+// ParseEntityStatus reads an entity_status; its entity id is no VarInt in any version.
+func ParseEntityStatus(body []byte) (s EntityStatus, err error) {
+	r := field.NewReader(body)
+	s.ID, s.Status = r.I32(), r.I8()
+	return s, r.End()
+}
+
+// EntityMove is any packet that moves an entity: rel_entity_move, entity_move_look, entity_teleport,
+// sync_entity_position and move_minecart. Looks are left out: nobody needs the look of a vehicle.
+type EntityMove struct {
+	ID       int32
+	X, Y, Z  float64 // blocks
+	Relative Relative
+}
+
+// MovedEntity peeks which entity such a packet moves, at the cost of one VarInt: nearly all of them are about entities
+// that nobody asks about.
+func MovedEntity(body []byte) (int32, error) {
+	r := field.NewReader(body)
+	return r.VarInt(), r.Err()
+}
+
+// ParseEntityMove reads the packet told by p.
+func ParseEntityMove(protocol int32, p proto.Packet, body []byte) (m EntityMove, err error) {
+	r := field.NewReader(body)
+	m.ID = r.VarInt()
+	switch p {
+	case proto.RelEntityMove, proto.EntityMoveLook:
+		m.Relative = RelPlace
+		if protocol < proto.V1_9 {
+			m.X, m.Y, m.Z = float64(r.I8())/32, float64(r.I8())/32, float64(r.I8())/32
+		} else {
+			m.X, m.Y, m.Z = float64(r.I16())/4096, float64(r.I16())/4096, float64(r.I16())/4096
+		}
+		if p == proto.EntityMoveLook {
+			r.Skip(2)
+		}
+		r.Bool() // on ground
+	case proto.EntityTeleport:
+		m.X, m.Y, m.Z = readPlace(r, protocol)
+		if protocol < proto.V1_21_2 {
+			r.Skip(2)
+		} else {
+			r.Skip(3*8 + 2*4)
+			m.Relative = Relative(r.I32())
+		}
+		r.Bool() // on ground
+	case proto.SyncEntityPosition:
+		m.X, m.Y, m.Z = readPlace(r, protocol)
+		r.Skip(3*8 + 2*4)
+		r.Bool() // on ground
+	case proto.MoveMinecart:
+		m.X, m.Y, m.Z = readLastStep(r)
+	default:
+		r.Fail(fmt.Errorf("%v moves no entity", p))
+	}
+	return m, r.End()
+}
+
+// readPlace reads an absolute place of an entity, which 1.8 has in 1/32 block.
+func readPlace(r *field.Reader, protocol int32) (x, y, z float64) {
+	if protocol < proto.V1_9 {
+		return float64(r.I32()) / 32, float64(r.I32()) / 32, float64(r.I32()) / 32
+	}
+	return r.F64(), r.F64(), r.F64()
+}
+
+// readLastStep reads where a minecart's steps end. In the game a step is two double vectors, two angle bytes and a
+// float, 54 bytes; published protocol data has it as nine floats, 36 bytes, and servers built from that data send
+// those. The length of the packet tells which it is.
+func readLastStep(r *field.Reader) (x, y, z float64) {
+	const double, single = 2*3*8 + 2 + 4, 9 * 4
+	n := r.Count(single)
+	if n == 0 {
+		r.Fail(fmt.Errorf("minecart without steps"))
+		return
+	}
+	if r.Len() == n*single {
+		r.Skip((n - 1) * single)
+		x, y, z = float64(r.F32()), float64(r.F32()), float64(r.F32())
+		r.Skip(single - 3*4)
+		return
+	}
+	r.Skip((n - 1) * double)
+	x, y, z = r.F64(), r.F64(), r.F64()
+	r.Skip(double - 3*8)
+	return
+}

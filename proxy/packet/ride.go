@@ -1,0 +1,83 @@
+package packet
+
+import (
+	"fmt"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Passengers is the set_passengers packet (107 and later): everybody who sits on one entity.
+type Passengers struct {
+	Vehicle int32
+	Riders  []int32 // the full list; empty when all are off
+}
+
+// ParsePassengers reads a set_passengers.
+func ParsePassengers(body []byte) (p Passengers, err error) {
+	r := field.NewReader(body)
+	p.Vehicle = r.VarInt()
+	p.Riders = readVarInts(r, nil)
+	return p, r.End()
+}
+
+// Attachment is the attach_entity packet: up to 47 a rider mounts a vehicle with it, later it only leashes.
+type Attachment struct {
+	ID      int32
+	Vehicle int32 // -1: off
+	Leash   bool  // not riding, always so from 107 on
+}
+
+// ParseAttachment reads an attach_entity.
+func ParseAttachment(protocol int32, body []byte) (a Attachment, err error) {
+	r := field.NewReader(body)
+	a.ID, a.Vehicle, a.Leash = r.I32(), r.I32(), true
+	if protocol < proto.V1_9 {
+		a.Leash = r.Bool()
+	}
+	return a, r.End()
+}
+
+// ParseDestroyed reads an entity_destroy, or 755's destroy_entity, and appends the ids of the entities that are gone.
+func ParseDestroyed(dst []int32, p proto.Packet, body []byte) ([]int32, error) {
+	r := field.NewReader(body)
+	if p == proto.DestroyEntity {
+		dst = append(dst, r.VarInt())
+	} else {
+		dst = readVarInts(r, dst)
+	}
+	return dst, r.End()
+}
+
+func readVarInts(r *field.Reader, dst []int32) []int32 {
+	for n := r.Count(1); n > 0; n-- {
+		dst = append(dst, r.VarInt())
+	}
+	return dst
+}
+
+// Spawn is which entity appears where. Of the spawn packets the bridge reads no more.
+type Spawn struct {
+	ID      int32
+	X, Y, Z float64
+}
+
+// ParseSpawn reads the beginning of a spawn_entity, spawn_entity_living or named_entity_spawn.
+func ParseSpawn(protocol int32, p proto.Packet, body []byte) (s Spawn, err error) {
+	r := field.NewReader(body)
+	s.ID = r.VarInt()
+	if p == proto.NamedEntitySpawn || protocol >= proto.V1_9 {
+		r.UUID()
+	}
+	switch {
+	case p == proto.NamedEntitySpawn: // a player, no type
+	case p == proto.SpawnEntity && protocol >= proto.V1_14, p == proto.SpawnEntityLiving && protocol >= proto.V1_11:
+		r.VarInt()
+	case p == proto.SpawnEntity, p == proto.SpawnEntityLiving:
+		r.U8()
+	default:
+		r.Fail(fmt.Errorf("%v spawns no entity", p))
+	}
+	s.X, s.Y, s.Z = readPlace(r, protocol)
+	return s, r.Err()
+}
