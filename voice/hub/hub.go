@@ -1,0 +1,354 @@
+// Package hub is the only writer of voice state. Joins, leaves and what clients ask for come in from any goroutine and
+// wait there as state; a turn takes them all, looks at the world, compiles the routing table and publishes it, and only
+// then tells the clients.
+//
+// It promises that sound never waits for a turn, since a frame only loads the last table, and that a turn never waits
+// for a socket, since every call of a [Client] returns at once.
+package hub
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/roster"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+// Times of the hub. Flush is ten ticks of the game.
+const (
+	Flush    = 500 * time.Millisecond // between passes that bring every reader up to date
+	TierHold = 100 * time.Millisecond // between changes of one member's tier
+	PoseGap  = 50 * time.Millisecond  // between pose lines to one member
+
+	gap      = 2 * time.Millisecond // at least, between two turns
+	rest     = 4                    // a turn is followed by at least so many times its own length of quiet
+	lookTime = 2 * time.Millisecond // of one turn, for reading what players see
+	tellTime = 5 * time.Millisecond // of one turn, for rosters
+)
+
+// View is a text of which a client wants only the newest.
+type View uint8
+
+// The views.
+const (
+	Roster View = iota
+	Pose
+)
+
+// Client is the hub's hold on one socket. No method may block.
+type Client interface {
+	route.Receiver
+	// Show queues a view, in place of one of its kind that still waits. The text is not changed afterwards. It must
+	// reach the client before any frame that is delivered later.
+	Show(v View, text []byte)
+	// Idle tells whether the socket has nothing buffered, so that a view would leave at once.
+	Idle() bool
+	// Left is called when the player has left the network. The client ends the socket.
+	Left()
+}
+
+// Member is one client in the hub.
+type Member struct {
+	route.Member
+	client       Client
+	status, pose bool // what it negotiated
+
+	// What the client asked for last. Its reader writes, the turn reads: state, not a queue, so that nothing piles up
+	// and nothing is lost.
+	deafen atomic.Uint32 // counts changes; odd is deafened. Counting shows the turn a change there and back
+	tier   atomic.Uint32
+
+	// The turn's.
+	at         int // index in members, -1 when not there
+	deafenSeen uint32
+	tierNow    line.Tier
+	tierAt     time.Time
+	copy       roster.Copy
+	shown      *world.Pose
+	shownAt    time.Time
+}
+
+// Hub runs the turns. Make one with [New].
+type Hub struct {
+	reg    *world.Registry
+	policy route.Policy
+	table  atomic.Pointer[route.Table]
+	wake   chan struct{}
+
+	mu    sync.Mutex
+	inbox []arrival
+
+	// The turn's.
+	compiler *route.Compiler
+	book     *roster.Book
+	members  []*Member
+	byID     map[uuid.UUID]*Member
+	players  []*world.Player // who was on the proxy in the last turn
+	poses    int             // members with pose
+}
+
+// arrival is a member that joins or, with leave, leaves.
+type arrival struct {
+	m     *Member
+	leave bool
+}
+
+// New returns a hub on a world. It does nothing until [Hub.Run].
+func New(reg *world.Registry, p route.Policy) *Hub {
+	return &Hub{
+		reg: reg, policy: p, wake: make(chan struct{}, 1),
+		compiler: route.NewCompiler(p), book: roster.New(), byID: make(map[uuid.UUID]*Member),
+	}
+}
+
+// Join takes a client in with the next turn, in place of another one of the same player. status and pose say what it
+// negotiated.
+func (h *Hub) Join(p *world.Player, c Client, status, pose bool) *Member {
+	m := &Member{Member: route.Member{Player: p, Receiver: c}, client: c, status: status, pose: pose, at: -1}
+	h.post(arrival{m: m})
+	return m
+}
+
+// Leave forgets a member with the next turn.
+func (h *Hub) Leave(m *Member) { h.post(arrival{m: m, leave: true}) }
+
+func (h *Hub) post(a arrival) {
+	h.mu.Lock()
+	h.inbox = append(h.inbox, a)
+	h.mu.Unlock()
+	h.Wake()
+}
+
+// Wake asks for a turn soon. Many calls are one turn.
+func (h *Hub) Wake() {
+	select {
+	case h.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Table is the routing table of now, nil before the first turn.
+func (h *Hub) Table() *route.Table { return h.table.Load() }
+
+// SetDeafened records whether the member wants to hear. Calls for one member must not overlap.
+func (h *Hub) SetDeafened(m *Member, on bool) {
+	n := m.deafen.Load()
+	if n&1 == 1 != on {
+		m.deafen.Store(n + 1)
+		h.Wake()
+	}
+}
+
+// SetTier records how loudly the member speaks. A change within [TierHold] of the one before waits, and the newest
+// wins, so that a press and a release are never left at the press.
+func (h *Hub) SetTier(m *Member, t line.Tier) {
+	if m.tier.Swap(uint32(t)) != uint32(t) {
+		h.Wake()
+	}
+}
+
+// Run makes the turns until ctx is done.
+func (h *Hub) Run(ctx context.Context) {
+	flush := time.NewTicker(Flush)
+	defer flush.Stop()
+	poses := time.NewTicker(PoseGap)
+	poses.Stop()
+	defer poses.Stop()
+	ticking := false
+	var held <-chan time.Time
+	for {
+		flushing := false
+		select {
+		case <-ctx.Done():
+			return
+		case <-poses.C:
+			h.showPoses()
+			continue
+		case <-flush.C:
+			flushing = true
+		case <-h.wake:
+		case <-h.reg.Changed():
+		case <-held:
+		}
+		begun := time.Now()
+		next := h.turn(begun, flushing)
+		if held = nil; next > 0 {
+			held = time.After(next)
+		}
+		if want := h.poses > 0; want != ticking {
+			if ticking = want; want {
+				poses.Reset(PoseGap)
+			} else {
+				poses.Stop()
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(max(gap, rest*time.Since(begun))):
+		}
+	}
+}
+
+// turn brings everything up to date. It returns after how long another one is due without anybody's asking, or 0.
+func (h *Hub) turn(now time.Time, flush bool) (next time.Duration) {
+	h.mu.Lock()
+	inbox := h.inbox
+	h.inbox = nil
+	h.mu.Unlock()
+	for _, a := range inbox {
+		if a.leave {
+			h.drop(a.m)
+		} else {
+			h.add(a.m)
+		}
+	}
+	h.dropGone()
+	for _, m := range h.members {
+		if wait := h.obey(m, now); wait > 0 && (next == 0 || wait < next) {
+			next = wait
+		}
+	}
+	for !h.compiler.Look(16) {
+		if time.Since(now) > lookTime {
+			next = 1 // the rest as soon as another turn may follow
+			break
+		}
+	}
+	// The table comes first, so that what is revoked is silent before anybody is told, and what is granted stays silent
+	// until they are.
+	h.table.Store(h.compiler.Compile())
+	opened, all := h.showRosters(now, flush)
+	if opened {
+		h.table.Store(h.compiler.Compile())
+	}
+	if !all {
+		next = 1
+	}
+	return next
+}
+
+func (h *Hub) add(m *Member) {
+	if old := h.byID[m.Player.ID]; old != nil {
+		h.drop(old)
+	}
+	m.at = len(h.members)
+	h.members = append(h.members, m)
+	h.byID[m.Player.ID] = m
+	h.players = nil // look whether the player is still there
+	h.compiler.Add(&m.Member)
+	h.enter(m)
+	if m.pose {
+		h.poses++
+		h.showPose(m, time.Now())
+	}
+}
+
+func (h *Hub) drop(m *Member) {
+	if m.at < 0 {
+		return
+	}
+	last := h.members[len(h.members)-1]
+	h.members[m.at], last.at = last, m.at
+	h.members[len(h.members)-1] = nil
+	h.members = h.members[:len(h.members)-1]
+	m.at = -1
+	delete(h.byID, m.Player.ID)
+	h.book.Drop(m.Slot())
+	h.compiler.Drop(&m.Member)
+	if m.pose {
+		h.poses--
+	}
+}
+
+// enter writes what others may know about the member into the book.
+func (h *Hub) enter(m *Member) {
+	tier := m.tierNow
+	if !h.policy.Gain.Offers(tier) {
+		tier = line.Normal
+	}
+	h.book.Put(m.Slot(), roster.Person{ID: m.Player.ID, Name: m.Player.Name, Deafened: m.deafenSeen&1 == 1, Tier: tier})
+}
+
+// dropGone drops and ends those whose player has left the network, or has come back by another connection, which makes
+// it another player.
+func (h *Hub) dropGone() {
+	all := h.reg.All() // the same slice as long as nobody joins or leaves
+	if len(all) == len(h.players) && len(all) > 0 && &all[0] == &h.players[0] {
+		return
+	}
+	h.players = all
+	for i := len(h.members) - 1; i >= 0; i-- { // backwards: drop moves the last one
+		if m := h.members[i]; h.reg.Get(m.Player.ID) != m.Player {
+			h.drop(m)
+			m.client.Left()
+		}
+	}
+}
+
+// obey applies what the member's client asked for. It returns how long a change has to wait that came too soon.
+func (h *Hub) obey(m *Member, now time.Time) (wait time.Duration) {
+	changed := false
+	if n := m.deafen.Load(); n != m.deafenSeen {
+		m.deafenSeen, changed = n, true
+		h.compiler.SetDeafened(&m.Member, n&1 == 1)
+	}
+	if t := line.Tier(m.tier.Load()); t != m.tierNow {
+		if wait = TierHold - now.Sub(m.tierAt); wait <= 0 {
+			m.tierNow, m.tierAt, changed = t, now, true
+			h.compiler.SetTier(&m.Member, t)
+		}
+	}
+	if changed {
+		h.enter(m)
+	}
+	return max(wait, 0)
+}
+
+// showRosters sends new rosters to those who need and may have one. It tells whether that opens any route and whether
+// there was time for all.
+func (h *Hub) showRosters(now time.Time, flush bool) (opened, all bool) {
+	begun, version := time.Now(), h.book.Version()
+	for i, m := range h.members {
+		if m.copy.Fresh(version, m.View()) || !m.copy.Due(now, flush) || !m.client.Idle() {
+			continue
+		}
+		if i%16 == 15 && time.Since(begun) > tellTime {
+			return opened, false // who has one is fresh now, so that the others come first
+		}
+		s := h.book.Snapshot(m.Sees(), m.status)
+		if m.copy.Take(s, version, m.View(), now) {
+			m.client.Show(Roster, s.Text)
+		}
+		if h.compiler.Tell(&m.Member) {
+			opened = true
+		}
+	}
+	return opened, true
+}
+
+func (h *Hub) showPoses() {
+	now := time.Now()
+	for _, m := range h.members {
+		if m.pose && now.Sub(m.shownAt) >= PoseGap {
+			h.showPose(m, now)
+		}
+	}
+}
+
+// showPose tells the member where its own player is, if that is known and new.
+func (h *Hub) showPose(m *Member, now time.Time) {
+	p := m.Player.Pose()
+	if p == nil || p == m.shown || m.shown != nil && *p == *m.shown {
+		return
+	}
+	m.shown, m.shownAt = p, now
+	l := line.Pose{Yaw: float64(p.Yaw), X: p.X, Y: p.Y, Z: p.Z, World: p.Place.World}
+	m.client.Show(Pose, line.AppendPose(nil, &l))
+}
