@@ -47,11 +47,11 @@ type ListedPlayer struct {
 }
 
 const (
-	minInfoEntry  = 16 // a UUID
-	maxProfile    = 32767
-	maxKey        = 512
-	maxSignature  = 4096
-	maxComponent  = 262144
+	minInfoEntry = 16 // a UUID
+	maxProfile   = 32767
+	maxKey       = 512
+	maxSignature = 4096
+	maxComponent = 262144
 )
 
 // ParsePlayerInfo reads a player_info; its byte slices alias the body.
@@ -236,32 +236,30 @@ func readChatKey(r *field.Reader, idLen int) []byte {
 	if !r.Bool() {
 		return nil
 	}
-	return span(r, func(r *field.Reader) {
-		r.Skip(idLen + 8)
-		r.Bytes(maxKey)
-		r.Bytes(maxSignature)
-	})
+	from := *r
+	r.Skip(idLen + 8)
+	r.Bytes(maxKey)
+	r.Bytes(maxSignature)
+	return between(from, r)
 }
 
 // readComponent reads an encoded component without looking into it: JSON with its length, or NBT from 765 on.
 func readComponent(r *field.Reader, protocol int32) []byte {
-	return span(r, func(r *field.Reader) {
-		if protocol >= proto.V1_20_3 {
-			r.SkipNBT(false)
-		} else {
-			r.StringBytes(maxComponent)
-		}
-	})
+	from := *r
+	if protocol >= proto.V1_20_3 {
+		r.SkipNBT(false)
+	} else {
+		r.StringBytes(maxComponent)
+	}
+	return between(from, r)
 }
 
-// span returns the bytes that skip passes over.
-func span(r *field.Reader, skip func(*field.Reader)) []byte {
-	at := *r
-	skip(r)
+// between returns the bytes that were read since r was as from is.
+func between(from field.Reader, r *field.Reader) []byte {
 	if r.Err() != nil {
 		return nil
 	}
-	return at.Raw(at.Len() - r.Len())
+	return from.Raw(from.Len() - r.Len())
 }
 
 func appendListed(dst []byte, protocol int32, actions InfoBits, p *ListedPlayer) []byte {
