@@ -6,6 +6,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/wire"
 )
 
 func TestLevel(t *testing.T) {
@@ -37,6 +38,15 @@ func TestLevel(t *testing.T) {
 	} {
 		if got := Level(c.volume, c.d*c.d, c.reach); got != c.want {
 			t.Errorf("Level(%v, %v², %v) = %d, want %d", c.volume, c.d, c.reach, got, c.want)
+		}
+	}
+}
+
+// The rounding is that of the wire format.
+func TestLevelRoundsAsTheWire(t *testing.T) {
+	for d := 0.0; d < 48; d += 0.01 {
+		if got, want := Level(1, d*d, 48), wire.Gain(1-math.Sqrt(d*d)/48); got != want {
+			t.Fatalf("at %v blocks: %d, wire.Gain says %d", d, got, want)
 		}
 	}
 }
