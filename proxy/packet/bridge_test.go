@@ -63,9 +63,9 @@ func bridgeVectors(t testing.TB) []bridgeVector {
 	return all
 }
 
-// codec is how a packet's body becomes a value and, where something here writes it, a value a body again. loose bodies
+// bridgeCodec is how a packet's body becomes a value and, where something here writes it, a value a body again. loose bodies
 // are not read to their end.
-type codec struct {
+type bridgeCodec struct {
 	parse  func(protocol int32, p proto.Packet, d proto.Dir, body []byte) (any, error)
 	append func(protocol int32, x any) []byte
 	loose  bool
@@ -86,7 +86,7 @@ func parseVehicleMove(v int32, _ proto.Packet, d proto.Dir, b []byte) (any, erro
 }
 
 // Keys are "direction/packet".
-var codecs = map[string]codec{
+var bridgeCodecs = map[string]bridgeCodec{
 	"serverbound/position":         {parse: parseMove},
 	"serverbound/position_look":    {parse: parseMove},
 	"serverbound/look":             {parse: parseMove},
@@ -146,8 +146,8 @@ var codecs = map[string]codec{
 	},
 }
 
-// empty makes a missing list and an empty one equal, which the wire does not tell apart.
-func empty(x any) any {
+// noNil makes a missing list and an empty one equal, which the wire does not tell apart.
+func noNil(x any) any {
 	switch x := x.(type) {
 	case Passengers:
 		if len(x.Riders) == 0 {
@@ -166,7 +166,7 @@ func TestBridgeVectors(t *testing.T) {
 	covered := map[string]map[int32]bool{}
 	for _, v := range bridgeVectors(t) {
 		key := v.Dir + "/" + v.Packet
-		c, ok := codecs[key]
+		c, ok := bridgeCodecs[key]
 		if !ok {
 			t.Fatalf("no codec for %s", key)
 		}
@@ -184,7 +184,7 @@ func TestBridgeVectors(t *testing.T) {
 			if err := json.Unmarshal(v.Fields, want.Interface()); err != nil {
 				t.Fatal(err)
 			}
-			if w := want.Elem().Interface(); !reflect.DeepEqual(empty(got), empty(w)) {
+			if w := want.Elem().Interface(); !reflect.DeepEqual(noNil(got), noNil(w)) {
 				t.Errorf("%s %d %s:\n got %+v\nwant %+v", key, protocol, v.Hex, got, w)
 			}
 			if c.append != nil {
@@ -205,7 +205,7 @@ func TestBridgeVectors(t *testing.T) {
 	}
 	// Every version's every packet of this kind has a vector, and the vectors name no packet a version lacks.
 	for _, version := range proto.Supported() {
-		for key := range codecs {
+		for key := range bridgeCodecs {
 			dir, name := proto.Serverbound, key[len("serverbound/"):]
 			if key[0] == 'c' {
 				dir = proto.Clientbound
@@ -221,7 +221,7 @@ func TestBridgeVectors(t *testing.T) {
 // A body that ends early must be an error wherever it ends, for the packets that are read to their end.
 func TestBridgeTruncated(t *testing.T) {
 	for _, v := range bridgeVectors(t) {
-		c := codecs[v.Dir+"/"+v.Packet]
+		c := bridgeCodecs[v.Dir+"/"+v.Packet]
 		if c.loose {
 			continue
 		}
@@ -385,7 +385,7 @@ func fuzzBridge(f *testing.F, dir proto.Dir, packets ...proto.Packet) {
 	}
 	f.Fuzz(func(t *testing.T, protocol int32, which uint8, body []byte) {
 		p := packets[int(which)%len(packets)]
-		c := codecs[dir.String()+"/"+p.String()]
+		c := bridgeCodecs[dir.String()+"/"+p.String()]
 		x, err := c.parse(protocol, p, dir, body)
 		if p == proto.PlayerInfo {
 			ids, _, err2 := PlayersChanged(nil, protocol, body)
@@ -400,14 +400,14 @@ func fuzzBridge(f *testing.F, dir proto.Dir, packets ...proto.Packet) {
 			return
 		}
 		again, err := c.parse(protocol, p, dir, c.append(protocol, x))
-		if err != nil || !same(x, again) {
+		if err != nil || !samePrint(x, again) {
 			t.Fatalf("%d %v %x:\n%+v became\n%+v, %v", protocol, p, body, x, again, err)
 		}
 	})
 }
 
-// same compares by what is printed, since a NaN is not equal to itself.
-func same(a, b any) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
+// samePrint compares by what is printed, since a NaN is not equal to itself.
+func samePrint(a, b any) bool { return fmt.Sprintf("%+v", a) == fmt.Sprintf("%+v", b) }
 
 func FuzzMove(f *testing.F) {
 	fuzzBridge(f, proto.Serverbound, proto.Position, proto.PositionLook, proto.Look, proto.Flying)
