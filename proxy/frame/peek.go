@@ -4,10 +4,13 @@ import "encoding/binary"
 
 // peekID reads the packet id at the start of a zlib stream without inflating
 // more than the id's bytes. A general inflate reader decodes a whole window
-// before it returns the first byte, which costs fifty times as much. ok is
-// false whenever the start is not plain literals (a match, a damaged header, a
-// stream cut short): then only a full inflate tells. It does not check the
-// rest of the stream, nor the header's checksum.
+// before it returns the first byte, which costs fifty times as much.
+//
+// In a sound stream the id is always literals: a match needs earlier bytes
+// that are the same, and the id's bytes differ until its last. ok is false for
+// an id longer than three bytes, for more than four blocks before its end, and
+// for many kinds of damage; then a full inflate has to tell. The rest of the
+// stream is not looked at.
 func peekID(z []byte) (id int32, ok bool) {
 	if len(z) < 2 || z[0]&0x0f != 8 || z[1]&0x20 != 0 {
 		return 0, false // not deflate, or needs a dictionary

@@ -3,6 +3,7 @@ package frame
 import (
 	"errors"
 	"io"
+	"math/bits"
 	"os"
 	"sync"
 	"time"
@@ -135,35 +136,34 @@ func (w *Writer) append(id int32, body []byte) {
 	if w.err != nil {
 		return
 	}
-	var idBytes [5]byte
-	head := putVarint(idBytes[:], uint32(id))
-	size := head + len(body)
-	if size > MaxInflated || size > MaxFrame && (w.threshold < 0 || size < w.threshold) {
+	size := varintLen(uint32(id)) + len(body)
+	if w.threshold >= 0 && size >= w.threshold && size <= MaxInflated {
+		w.appendCompressed(id, body, size)
+		return
+	}
+	length := size
+	if w.threshold >= 0 {
+		length++ // the marker
+	}
+	if length > MaxFrame {
 		w.fail(FrameTooLarge)
 		return
 	}
-	if w.threshold >= 0 && size >= w.threshold {
-		w.appendCompressed(idBytes[:head], body, size)
-		return
-	}
-	w.room(3 + 1 + size)
+	w.room(3 + length)
 	b := w.out.b[w.n:]
-	n := 0
+	n := putVarint(b, uint32(length))
 	if w.threshold >= 0 {
-		n = putVarint(b, uint32(size+1))
 		b[n] = 0 // not compressed
 		n++
-	} else {
-		n = putVarint(b, uint32(size))
 	}
-	n += copy(b[n:], idBytes[:head])
+	n += putVarint(b[n:], uint32(id))
 	n += copy(b[n:], body)
 	w.n += n
 }
 
 // appendCompressed deflates behind the largest possible prefix and closes the
 // gap, if any, afterwards: it is small frames that have a gap.
-func (w *Writer) appendCompressed(id, body []byte, size int) {
+func (w *Writer) appendCompressed(id int32, body []byte, size int) {
 	const prefix = 3
 	w.room(prefix + 5)
 	start := w.n
@@ -248,3 +248,5 @@ func putVarint(b []byte, v uint32) int {
 	b[n] = byte(v)
 	return n + 1
 }
+
+func varintLen(v uint32) int { return (bits.Len32(v|1) + 6) / 7 }

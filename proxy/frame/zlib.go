@@ -60,6 +60,7 @@ type deflater struct {
 	z   *zlib.Writer
 	out *buffer
 	n   int
+	id  [5]byte
 }
 
 func (d *deflater) Write(p []byte) (int, error) {
@@ -72,9 +73,9 @@ func (d *deflater) Write(p []byte) (int, error) {
 
 var deflaters [10]sync.Pool // by level
 
-// deflate appends the zlib stream of the given parts to out, which holds n
-// bytes, and returns both.
-func deflate(level int, out *buffer, n int, parts ...[]byte) (*buffer, int) {
+// deflate appends the zlib stream of a packet to out, which holds n bytes, and
+// returns both anew.
+func deflate(level int, out *buffer, n int, id int32, body []byte) (*buffer, int) {
 	d, ok := deflaters[level].Get().(*deflater)
 	if !ok {
 		d = new(deflater)
@@ -83,9 +84,8 @@ func deflate(level int, out *buffer, n int, parts ...[]byte) (*buffer, int) {
 		d.z.Reset(d)
 	}
 	d.out, d.n = out, n
-	for _, p := range parts {
-		d.z.Write(p) // writes to memory do not fail
-	}
+	d.z.Write(d.id[:putVarint(d.id[:], uint32(id))]) // writes to memory do not fail
+	d.z.Write(body)
 	d.z.Close()
 	out, n = d.out, d.n
 	d.out = nil
