@@ -141,6 +141,9 @@ var bridgeCodecs = map[string]bridgeCodec{
 	"clientbound/set_passengers": {
 		parse: func(_ int32, _ proto.Packet, _ proto.Dir, b []byte) (any, error) { return ParsePassengers(b) },
 	},
+	"clientbound/camera": {
+		parse: func(_ int32, _ proto.Packet, _ proto.Dir, b []byte) (any, error) { return ParseCamera(b) },
+	},
 	"clientbound/attach_entity": {
 		parse: func(v int32, _ proto.Packet, _ proto.Dir, b []byte) (any, error) { return ParseAttachment(v, b) },
 	},
@@ -424,6 +427,7 @@ func FuzzEntityStatus(f *testing.F)    { fuzzBridge(f, proto.Clientbound, proto.
 func FuzzPlayerInfo(f *testing.F)      { fuzzBridge(f, proto.Clientbound, proto.PlayerInfo) }
 func FuzzPlayerRemove(f *testing.F)    { fuzzBridge(f, proto.Clientbound, proto.PlayerRemove) }
 func FuzzPassengers(f *testing.F)      { fuzzBridge(f, proto.Clientbound, proto.SetPassengers) }
+func FuzzCamera(f *testing.F)          { fuzzBridge(f, proto.Clientbound, proto.Camera) }
 func FuzzAttachment(f *testing.F)      { fuzzBridge(f, proto.Clientbound, proto.AttachEntity) }
 func FuzzDestroyed(f *testing.F) {
 	fuzzBridge(f, proto.Clientbound, proto.EntityDestroy, proto.DestroyEntity)

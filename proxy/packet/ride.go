@@ -38,6 +38,13 @@ func ParseAttachment(protocol int32, body []byte) (a Attachment, err error) {
 	return a, r.End()
 }
 
+// ParseCamera reads a camera packet: the entity through whose eyes the client sees, its own to see normally.
+func ParseCamera(body []byte) (id int32, err error) {
+	r := field.NewReader(body)
+	id = r.VarInt()
+	return id, r.End()
+}
+
 // ParseDestroyed reads an entity_destroy, or 755's destroy_entity, and appends the ids of the entities that are gone.
 func ParseDestroyed(dst []int32, p proto.Packet, body []byte) ([]int32, error) {
 	r := field.NewReader(body)

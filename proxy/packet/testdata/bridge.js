@@ -161,6 +161,7 @@ const packets = {
     set_passengers: ['set_passengers', p => p < 107 ? undefined : [[7, []], [300, [1]], [0, [70000, -1, 2]]].map(([v, r]) => [{ entityId: v, passengers: r }, { Vehicle: v, Riders: r }])],
     attach_entity: ['attach_entity', p => [[5, 6, false], [5, -1, false], [5, 70000, true]].map(([e, v, l]) => [{ entityId: e, vehicleId: v, leash: l },
       { ID: e, Vehicle: v, ...((l || p >= 107) && { Leash: true }) }])],
+    camera: ['camera', () => [1, 70000].map(id => [{ cameraId: id }, id])],
     rel_entity_move: ['rel_entity_move', relMove],
     entity_move_look: ['entity_move_look', relMove],
     entity_teleport: ['entity_teleport', p => [0, 0b10101].slice(0, p < 768 ? 1 : 2).map(bits => [
