@@ -99,6 +99,11 @@ func (t Text) NBT() []byte {
 	if tooDeep(v, 0) {
 		v = t.String()
 	}
+	if c, ok := v.(map[string]any); ok && len(c) == 1 {
+		if s, ok := c["text"].(string); ok {
+			v = s // the short form of the same
+		}
+	}
 	return appendNBT(nil, v)
 }
 

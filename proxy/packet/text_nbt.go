@@ -142,11 +142,10 @@ func appendPayload(dst []byte, v any) []byte {
 
 // appendNBTList: an NBT list has one type, so a mixed list of components becomes a list of compounds.
 func appendNBTList(dst []byte, list []any) []byte {
-	elems := make([]any, 0, len(list))
-	for _, e := range list {
-		if e != nil {
-			elems = append(elems, nbtValue(e))
-		}
+	list = slices.DeleteFunc(slices.Clone(list), func(e any) bool { return e == nil })
+	elems := make([]any, len(list))
+	for i, e := range list {
+		elems[i] = nbtValue(e)
 	}
 	if len(elems) == 0 {
 		return append(dst, 0, 0, 0, 0, 0)
@@ -155,12 +154,12 @@ func appendNBTList(dst []byte, list []any) []byte {
 	if slices.ContainsFunc(elems, func(e any) bool { return nbtType(e) != t }) {
 		t = 10
 		for i, e := range elems {
-			switch e := e.(type) {
+			switch e.(type) {
 			case map[string]any:
 			case []any:
 				elems[i] = map[string]any{"text": "", "extra": e}
 			default:
-				elems[i] = map[string]any{"text": fmt.Sprint(e)}
+				elems[i] = map[string]any{"text": fmt.Sprint(list[i])}
 			}
 		}
 	}
