@@ -1,0 +1,199 @@
+package limbo
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/google/uuid"
+	"golang.org/x/time/rate"
+)
+
+// Chat beyond this is dropped: what one player says costs as many writes as there are players.
+const (
+	linesPerSecond = 2
+	linesAtOnce    = 8
+	maxLine        = 256 // characters, as the game allows
+)
+
+// The chunks reach this far from the spawn, in blocks. A client does not move where it has none, so nobody may get there.
+const edge = 3*16 + 8
+
+// player is one connection that has got past the login.
+type player struct {
+	world      *World
+	conn       net.Conn
+	version    *proto.Version
+	name       string
+	id         uuid.UUID
+	properties []packet.Property
+	entity     int32
+
+	out      outbox
+	playing  atomic.Bool  // in the play state, which has keep-alives
+	asked    atomic.Int32 // id of the last keep-alive
+	answered atomic.Int64 // when the client last answered one, in nanoseconds since 1970
+	speech   *rate.Limiter
+
+	mu      sync.Mutex
+	leaving bool
+
+	teleports int32 // ids given out; reader's
+	rescued   bool  // put back to the spawn, and the client has not followed yet; reader's
+}
+
+func newPlayer(w *World, c net.Conn, v *proto.Version, name string) *player {
+	p := &player{
+		world: w, conn: c, version: v, name: name, entity: w.ids.Add(1),
+		out: newOutbox(), speech: rate.NewLimiter(linesPerSecond, linesAtOnce),
+	}
+	p.asked.Store(rand.Int32())
+	return p
+}
+
+// kick ends the player's stay. The reason arrives if the player takes it in time. It may be called more than once and
+// from anywhere.
+func (p *player) kick(reason packet.Text) {
+	p.out.end(appendDisconnect(nil, p.version, proto.Play, reason))
+	p.hurry(true)
+}
+
+// hurry sets the deadline for the write that is under way or about to begin: a short one from the goodbye on.
+func (p *player) hurry(goodbye bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.leaving = p.leaving || goodbye
+	within := writeWithin
+	if p.leaving {
+		within = goodbyeWithin
+	}
+	p.conn.SetWriteDeadline(time.Now().Add(within))
+}
+
+// play is the player's stay in the world. It returns when the client's direction has ended.
+func (w *World) play(p *player, in *frame.Reader, data *join) error {
+	p.teleports = 1
+	p.out.send(appendLogin(nil, data, p.entity))
+	p.out.share(data.loginRest)
+	p.out.send(appendSpawn(nil, p.version, p.teleports))
+	p.answered.Store(time.Now().UnixNano())
+	p.playing.Store(true)
+	w.enter(p)
+	w.log.Debug("a player entered the built-in world", "player", p.name, "protocol", p.version.Protocol)
+	err := p.read(in)
+	w.leave(p)
+	return err
+}
+
+// read handles what the client sends until the connection ends.
+func (p *player) read(in *frame.Reader) error {
+	names := p.version.Table(proto.Play, proto.Serverbound)
+	for {
+		f, err := in.Next()
+		if err != nil {
+			return err
+		}
+		if f.ID < 0 || int(f.ID) >= len(names) {
+			continue
+		}
+		name := names[f.ID]
+		switch name {
+		case proto.KeepAlive, proto.Position, proto.PositionLook, proto.Chat, proto.ChatMessage:
+		default:
+			continue
+		}
+		body, err := in.Body(f)
+		if err != nil {
+			return err
+		}
+		if err := p.handle(name, body); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+}
+
+func (p *player) handle(name proto.Packet, body []byte) error {
+	switch name {
+	case proto.KeepAlive:
+		id, err := packet.ParseKeepAlive(p.version.Protocol, body)
+		if err != nil {
+			return err
+		}
+		// A late answer to one of the last few also shows a living client.
+		if late := p.asked.Load() - int32(id); late >= 0 && late <= int32(answerWithin/keepAliveEvery) {
+			p.answered.Store(time.Now().UnixNano())
+		}
+	case proto.Position, proto.PositionLook:
+		m, err := packet.ParseMove(name, body)
+		if err != nil {
+			return err
+		}
+		p.rescue(m)
+	case proto.Chat, proto.ChatMessage: // whatever follows the line concerns signatures, of which there are none here
+		r := field.NewReader(body)
+		line := r.String(maxLine)
+		if err := r.Err(); err != nil {
+			return err
+		}
+		p.speak(line)
+	}
+	return nil
+}
+
+// rescue puts a player back who fell off the floor, once for each fall.
+func (p *player) rescue(m packet.Move) {
+	lost := m.Y < 0 || max(m.X-spawnX, spawnX-m.X, m.Z-spawnZ, spawnZ-m.Z) > edge
+	if lost && !p.rescued {
+		p.teleports++
+		p.out.send(appendSpawn(nil, p.version, p.teleports))
+	}
+	p.rescued = lost
+}
+
+// speak shows a line to everybody. Commands there are none.
+func (p *player) speak(line string) {
+	line = packet.Plain(line).String() // without codes and control characters
+	if line == "" || line[0] == '/' || !p.speech.Allow() {
+		return
+	}
+	p.world.say(packet.Plain("<" + p.name + "> " + line))
+}
+
+// write sends what comes into the outbox until that ends, and asks for signs of life.
+func (p *player) write() error {
+	tick := time.NewTicker(keepAliveEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.out.wake:
+		case <-tick.C:
+			if !p.playing.Load() {
+				continue // joinWithin sees to it
+			}
+			if time.Since(time.Unix(0, p.answered.Load())) >= answerWithin {
+				p.kick(packet.Translatable("disconnect.timeout"))
+			}
+			p.out.send(appendKeepAlive(nil, p.version, p.asked.Add(1)))
+		}
+		runs, ended, full := p.out.take()
+		if full {
+			return fmt.Errorf("takes nothing: %d bytes wait", outboxLimit)
+		}
+		for _, frames := range runs {
+			p.hurry(false)
+			if _, err := p.conn.Write(frames); err != nil {
+				return err
+			}
+		}
+		if ended {
+			return nil
+		}
+	}
+}
