@@ -1,0 +1,369 @@
+// Package socket is one WebSocket, server side, over a connection that has been
+// upgraded. It promises that nobody who sends to a socket ever waits for it:
+// what a slow peer cannot take is kept within a bound and then dropped, oldest
+// sound first, and each drop is counted with its reason. It promises also that
+// a peer can neither send more than the limits below in one message, nor stay
+// without a sign of life, and that it is told once, with a code, why it is sent
+// away.
+//
+// A socket has no goroutine of its own beside the one that reads. Whoever has a
+// frame for a peer writes it, if the peer's last write is long enough ago, and
+// otherwise leaves it to a shared [Sweeper], which writes all that has gathered
+// at once: the kernel's work is per write, not per frame.
+package socket
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/gobwas/ws"
+)
+
+// Limits of what a peer may send in one message, fragments added up.
+const (
+	MaxBinary = 1292 // bytes
+	MaxText   = 1024 // characters (UTF-16 code units)
+)
+
+// Timing. A peer is pinged every PingEvery and given up when nothing at all came
+// from it for DeadAfter.
+const (
+	PingEvery = 10 * time.Second
+	DeadAfter = 20 * time.Second
+
+	// lingerClean is how long a peer has to answer a close frame, lingerError
+	// how long it may read one after it broke the framing. Closing at once
+	// would reset the connection and take the close frame with it.
+	lingerClean = 2 * time.Second
+	lingerError = 500 * time.Millisecond
+)
+
+// Code is the status in a close frame.
+type Code uint16
+
+// The codes that this server closes with.
+const (
+	ShuttingDown Code = 1001 // the server stops; come back later
+	Protocol     Code = 1002 // not a WebSocket peer
+	Unsupported  Code = 1003 // a text that is no request
+	InvalidData  Code = 1007 // text that is not UTF-8, or too many bad frames
+	TooBig       Code = 1009 // longer than MaxBinary or MaxText
+	Failed       Code = 1011 // a fault of ours
+	Replaced     Code = 4001 // a second connection of the same player
+	Left         Code = 4003 // the player left the network
+	Flood        Code = 4008 // more than any person sends
+)
+
+// Reason is the text that goes with a code unless another is given.
+func (c Code) Reason() string {
+	switch c {
+	case ShuttingDown:
+		return "shutting down"
+	case Protocol:
+		return "protocol error"
+	case Unsupported:
+		return "unsupported control message"
+	case InvalidData:
+		return "invalid data"
+	case TooBig:
+		return "too big"
+	case Failed:
+		return "internal error"
+	case Replaced:
+		return "replaced"
+	case Left:
+		return "left the network"
+	case Flood:
+		return "flood"
+	}
+	return ""
+}
+
+// A Closed is the ending of a socket that was closed with a code.
+type Closed struct {
+	Code   Code // 1005 when the peer gave none
+	Reason string
+	Peer   bool // the peer closed, not we
+}
+
+func (c *Closed) Error() string {
+	who := "closed"
+	if c.Peer {
+		who = "closed by peer"
+	}
+	return fmt.Sprintf("voice socket %s: %d %s", who, c.Code, c.Reason)
+}
+
+// ErrDead is the ending of a socket from which nothing came for [DeadAfter].
+var ErrDead = errors.New("voice socket: no sign of life from the peer")
+
+// Handler takes what the peer sends. Its methods are called from [Socket.Run],
+// one at a time; the bytes are theirs until they return.
+type Handler interface {
+	Binary(p []byte) // 0 to MaxBinary bytes
+	Text(p []byte)   // valid UTF-8 of 0 to MaxText characters
+}
+
+// Socket is one peer. All methods but Run may be called from any goroutine at
+// any time, also after the end, and none of them waits for the peer.
+type Socket struct {
+	conn  net.Conn
+	sink  sink
+	sweep *Sweeper
+	in    inbox
+	heard atomic.Int64 // when something came last, on the sweeper's clock
+
+	closing atomic.Bool // Close was called; set with mu held
+
+	mu     sync.Mutex
+	outbox outbox
+	wrote  time.Duration // the last write that the kernel took something of
+	retry  time.Duration // when a full kernel is tried again
+	tries  int           // how often in a row it was full
+	queued bool          // the sweeper has the socket on its list
+	pinged time.Duration
+	ended  *Closed // why, once closing
+	failed error   // the connection broke, or the peer is dead
+}
+
+// New makes a socket of an upgraded connection. br may hold bytes that came
+// after the request, and is not used again. A *net.TCPConn, anything with
+// SyscallConn, and a *tls.Conn over [Buffered] are written to directly; any
+// other connection gets a goroutine for writing while Run runs.
+//
+// Run has to be called, as it alone closes the connection.
+func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
+	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn)}
+	s.in.read = s.fill
+	if br != nil {
+		s.in.take(br)
+	}
+	now := sweep.now()
+	s.heard.Store(int64(now))
+	s.pinged, s.wrote = now, now-gap
+	return s
+}
+
+// sinkFor finds the way to write to conn without waiting.
+func sinkFor(conn net.Conn) sink {
+	switch c := conn.(type) {
+	case *tls.Conn:
+		if b, ok := c.NetConn().(*buffered); ok && b.takeOver() {
+			return &tlsSink{c, b}
+		}
+	case syscall.Conn:
+		if d, err := newDirect(c); err == nil {
+			return d
+		}
+	case interface{ NetConn() net.Conn }:
+		if c, ok := c.NetConn().(syscall.Conn); ok {
+			if d, err := newDirect(c); err == nil {
+				return d
+			}
+		}
+	}
+	return newPump(conn)
+}
+
+// RemoteAddr is the peer's address as the connection knows it.
+func (s *Socket) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
+
+// Run reads until the socket ends, closes the connection and tells why it
+// ended: a *[Closed], [ErrDead], or what went wrong with the connection. The end
+// of ctx closes with [ShuttingDown]. Run may be called once.
+func (s *Socket) Run(ctx context.Context, h Handler) error {
+	defer s.conn.Close()
+	if p, ok := s.sink.(*pump); ok {
+		stop := p.start()
+		defer stop() // runs before the connection is closed: stop closes it too
+	}
+	s.sweep.add(s)
+	defer s.sweep.remove(s)
+	defer context.AfterFunc(ctx, func() { s.Close(ShuttingDown, "") })()
+
+	err := s.serve(h)
+
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fail(err)
+	if s.ended != nil {
+		return s.ended
+	}
+	return s.failed
+}
+
+// Close sends a close frame with the code and the reason (at most 123 bytes; ""
+// is the code's own), after the replies that wait, and drops all else that
+// does. Only the first call counts. Run then ends within two seconds.
+func (s *Socket) Close(code Code, reason string) {
+	if reason == "" {
+		reason = code.Reason()
+	}
+	s.close(&Closed{Code: code, Reason: reason}, lingerClean)
+}
+
+func (s *Socket) close(why *Closed, linger time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil || s.failed != nil {
+		return
+	}
+	s.ended = why
+	s.closing.Store(true)
+	s.outbox.close(why)
+	s.conn.SetReadDeadline(time.Now().Add(linger))
+	s.flush(s.sweep.now())
+}
+
+// fail ends the socket without a word. s.mu is held.
+func (s *Socket) fail(err error) {
+	if s.failed == nil {
+		s.failed = err
+		s.outbox.discard()
+		s.conn.Close() // ends the reader
+	}
+}
+
+// Audio sends one binary message, whose bytes are those of head and body. Both
+// are copied. When the peer cannot take it, older sound is dropped for it.
+func (s *Socket) Audio(head, body []byte) {
+	now := s.sweep.now()
+	s.mu.Lock()
+	if s.ended != nil || s.failed != nil {
+		s.outbox.stats.Drops[DropClosed]++
+	} else {
+		s.outbox.audio(now, head, body)
+		s.kick(now)
+	}
+	s.mu.Unlock()
+}
+
+// View sends a text message that shows the present state of something, in place
+// of a former one of that kind (0 to [Views]-1) that still waits, and as soon as
+// nothing else waits for the peer. The text must not change afterwards; many
+// sockets may be given the same one. A nil text takes back what still waits.
+func (s *Socket) View(kind int, text []byte) {
+	now := s.sweep.now()
+	s.mu.Lock()
+	if s.ended == nil && s.failed == nil {
+		s.outbox.views[kind] = text
+		s.kick(now)
+	}
+	s.mu.Unlock()
+}
+
+// Reply sends a text message that answers a request; replies keep their order.
+// A peer that asks more than it reads is closed with [Flood].
+func (s *Socket) Reply(text []byte) {
+	now := s.sweep.now()
+	s.mu.Lock()
+	fits := true
+	if s.ended == nil && s.failed == nil {
+		if fits = s.outbox.reply(text); fits {
+			s.kick(now)
+		}
+	}
+	s.mu.Unlock()
+	if !fits {
+		s.Close(Flood, "")
+	}
+}
+
+// Stats are the counts so far.
+func (s *Socket) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outbox.stats
+}
+
+// kick writes now, or has the sweeper do it. s.mu is held.
+func (s *Socket) kick(now time.Duration) {
+	if now-s.wrote >= gap && now >= s.retry {
+		s.flush(now)
+	} else if !s.queued {
+		s.queued = true
+		s.sweep.schedule(s)
+	}
+}
+
+// flush hands on what the kernel takes, and leaves the rest to the sweeper. s.mu
+// is held.
+func (s *Socket) flush(now time.Duration) {
+	if s.failed != nil {
+		return
+	}
+	n, err := s.outbox.flush(now, s.sink)
+	if n > 0 {
+		s.wrote, s.retry, s.tries = now, 0, 0
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("write to voice socket: %w", err))
+		return
+	}
+	if !s.outbox.empty() || s.sink.busy() {
+		if n == 0 {
+			// Nothing moves: try less and less often, 20 times a second at last.
+			s.tries = min(s.tries+1, 10)
+			s.retry = now + time.Duration(s.tries)*sweepEvery
+		}
+		if !s.queued {
+			s.queued = true
+			s.sweep.schedule(s)
+		}
+	}
+}
+
+// swept is the sweeper's turn with a socket on its list.
+func (s *Socket) swept(now time.Duration) {
+	s.mu.Lock()
+	s.queued = false
+	if s.failed == nil && (!s.outbox.empty() || s.sink.busy()) {
+		s.kick(now)
+	}
+	s.mu.Unlock()
+}
+
+// checked is the sweeper's turn with every socket, to ping and to bury.
+func (s *Socket) checked(now time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.failed != nil:
+	case now-time.Duration(s.heard.Load()) >= DeadAfter:
+		s.fail(ErrDead)
+	case s.ended == nil && now-s.pinged >= PingEvery:
+		s.pinged = now
+		s.outbox.ping = true
+		s.kick(now)
+	}
+}
+
+// pong answers the peer's ping; only the newest is answered when several came
+// before there was a chance.
+func (s *Socket) pong(payload []byte) {
+	now := s.sweep.now()
+	s.mu.Lock()
+	if s.ended == nil && s.failed == nil {
+		s.outbox.pong = append(s.outbox.pong[:0], payload...)
+		s.outbox.ponged = true
+		s.kick(now)
+	}
+	s.mu.Unlock()
+}
+
+// opcodes of what is sent, with the final bit.
+const (
+	finText   = 0x80 | byte(ws.OpText)
+	finBinary = 0x80 | byte(ws.OpBinary)
+	finClose  = 0x80 | byte(ws.OpClose)
+	finPing   = 0x80 | byte(ws.OpPing)
+	finPong   = 0x80 | byte(ws.OpPong)
+)
