@@ -30,6 +30,9 @@ const (
 	rest     = 4                    // a turn is followed by at least so many times its own length of quiet
 	lookTime = 2 * time.Millisecond // of one turn, for reading what players see
 	tellTime = 5 * time.Millisecond // of one turn, for rosters
+
+	tellAgain = 5 * time.Millisecond   // between looks whether a roster has left
+	tellSoon  = 100 * time.Millisecond // in which it is expected to; after that a flush looks
 )
 
 // View is a text of which a client wants only the newest.
@@ -44,11 +47,12 @@ const (
 // Client is the hub's hold on one socket. No method may block.
 type Client interface {
 	route.Receiver
-	// Show queues a view, in place of one of its kind that still waits. The text is not changed afterwards. It must
-	// reach the client before any frame that is delivered later.
+	// Show queues a view, in place of one of its kind that still waits; it leaves when nothing else is buffered. The
+	// text is not changed afterwards.
 	Show(v View, text []byte)
-	// Idle tells whether the socket has nothing buffered, so that a view would leave at once.
-	Idle() bool
+	// Waits tells whether a view of the kind is still queued. Once it is not, the client has it before any frame that
+	// is delivered from then on.
+	Waits(v View) bool
 	// Left is called when the player has left the network. The client ends the socket.
 	Left()
 }
@@ -70,6 +74,8 @@ type Member struct {
 	tierNow    line.Tier
 	tierAt     time.Time
 	copy       roster.Copy
+	rosterAt   time.Time
+	telling    bool // the roster of then may still be queued
 	shown      *world.Pose
 	shownAt    time.Time
 }
@@ -224,12 +230,16 @@ func (h *Hub) turn(now time.Time, flush bool) (next time.Duration) {
 	// The table comes first, so that what is revoked is silent before anybody is told, and what is granted stays silent
 	// until they are.
 	h.table.Store(h.compiler.Compile())
-	opened, all := h.showRosters(now, flush)
+	all := h.showRosters(now, flush)
+	opened, again := h.tell(now)
 	if opened {
 		h.table.Store(h.compiler.Compile())
 	}
-	if !all {
+	switch {
+	case !all:
 		next = 1
+	case again && (next == 0 || next > tellAgain):
+		next = tellAgain
 	}
 	return next
 }
@@ -311,26 +321,43 @@ func (h *Hub) obey(m *Member, now time.Time) (wait time.Duration) {
 	return max(wait, 0)
 }
 
-// showRosters sends new rosters to those who need and may have one. It tells whether that opens any route and whether
-// there was time for all.
-func (h *Hub) showRosters(now time.Time, flush bool) (opened, all bool) {
+// showRosters sends new rosters to those who need and may have one. It tells whether there was time for all.
+func (h *Hub) showRosters(now time.Time, flush bool) (all bool) {
 	begun, version := time.Now(), h.book.Version()
 	for i, m := range h.members {
-		if m.copy.Fresh(version, m.View()) || !m.copy.Due(now, flush) || !m.client.Idle() {
+		if m.copy.Fresh(version, m.View()) || !m.copy.Due(now, flush) {
 			continue
 		}
 		if i%16 == 15 && time.Since(begun) > tellTime {
-			return opened, false // who has one is fresh now, so that the others come first
+			return false // who has one is fresh now, so that the others come first
 		}
 		s := h.book.Snapshot(m.Sees(), m.status)
 		if m.copy.Take(s, version, m.View(), now) {
 			m.client.Show(Roster, s.Text)
+			m.rosterAt = now
 		}
-		if h.compiler.Tell(&m.Member) {
-			opened = true
+		h.compiler.Name(&m.Member)
+		m.telling = true
+	}
+	return true
+}
+
+// tell opens the routes to those whose roster has left. again is whether some are still waiting that can be expected
+// to be done soon; those who take longer are seen to with the flush.
+func (h *Hub) tell(now time.Time) (opened, again bool) {
+	for _, m := range h.members {
+		switch {
+		case !m.telling:
+		case m.client.Waits(Roster):
+			again = again || now.Sub(m.rosterAt) < tellSoon
+		default:
+			m.telling = false
+			if h.compiler.Tell(&m.Member) {
+				opened = true
+			}
 		}
 	}
-	return opened, true
+	return opened, again
 }
 
 func (h *Hub) showPoses() {

@@ -27,6 +27,7 @@ type fake struct {
 	events []string // "roster anna ben deafened:ben", "pose …", "frame anna"
 	times  []time.Time
 	busy   bool
+	roster []byte // that waits
 	left   bool
 }
 
@@ -39,6 +40,13 @@ func (f *fake) add(s string) {
 func (f *fake) Deliver(fr *route.Frame) { f.add("frame " + names[fr.Speaker]) }
 
 func (f *fake) Show(v View, text []byte) {
+	f.mu.Lock()
+	if v == Roster && f.busy {
+		f.roster = text
+		f.mu.Unlock()
+		return
+	}
+	f.mu.Unlock()
 	parsed, err := line.ParseS2C(text)
 	if err != nil {
 		panic(err)
@@ -63,10 +71,10 @@ func (f *fake) Show(v View, text []byte) {
 	}
 }
 
-func (f *fake) Idle() bool {
+func (f *fake) Waits(v View) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return !f.busy
+	return v == Roster && f.roster != nil
 }
 
 func (f *fake) Left() {
@@ -75,10 +83,15 @@ func (f *fake) Left() {
 	f.left = true
 }
 
+// block makes rosters wait, or lets what waits go.
 func (f *fake) block(on bool) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.busy = on
+	text := f.roster
+	f.busy, f.roster = on, nil
+	f.mu.Unlock()
+	if text != nil {
+		f.Show(Roster, text)
+	}
 }
 
 // take returns what has come since the last call.
@@ -194,15 +207,30 @@ func TestBusySocketIsNotTold(t *testing.T) {
 		if x.says(b) != 0 {
 			t.Error("ben is heard by somebody who was not told of him")
 		}
-		x.join("cleo", a, b)
+		c := x.join("cleo", a, b)
 		time.Sleep(3 * Flush)
 		x.got(a)
+		if x.says(b) != 1 || x.says(a) != 2 { // cleo; ben and cleo
+			t.Error("a full socket stands in the way of others")
+		}
 		a.fake.block(false)
+		x.got(a, "roster anna ben cleo") // the newest only
 		time.Sleep(Flush)
 		synctest.Wait()
-		x.got(a, "roster anna ben cleo") // the newest only
 		x.says(b)
-		x.got(a, "frame ben")
+		x.says(c)
+		x.got(a, "frame ben", "frame cleo")
+
+		// One that takes a moment is looked after sooner than with the flush.
+		time.Sleep(Flush)
+		a.fake.block(true)
+		d := x.join("dora", a)
+		x.settle()
+		a.fake.block(false)
+		time.Sleep(tellAgain + gap)
+		synctest.Wait()
+		x.says(d)
+		x.got(a, "roster anna ben cleo dora", "frame dora")
 	})
 }
 
@@ -500,5 +528,5 @@ type silent struct{}
 
 func (silent) Deliver(*route.Frame) {}
 func (silent) Show(View, []byte)    {}
-func (silent) Idle() bool           { return true }
+func (silent) Waits(View) bool      { return false }
 func (silent) Left()                {}

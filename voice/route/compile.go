@@ -102,13 +102,17 @@ func (c *Compiler) Add(m *Member) {
 			c.words = words
 			for _, o := range c.members[:slot] {
 				if o != nil {
-					o.sees, o.told, o.heard = append(o.sees, 0), append(o.told, 0), append(o.heard, 0)
+					for _, s := range []*set{&o.sees, &o.named, &o.told, &o.heard} {
+						*s = append(*s, 0)
+					}
 				}
 			}
 		}
 	}
 	c.asked = c.asked[:0]
-	m.sees, m.told, m.heard = make(set, c.words), make(set, c.words), make(set, c.words)
+	for _, s := range []*set{&m.sees, &m.named, &m.told, &m.heard} {
+		*s = make(set, c.words)
+	}
 	m.sight = m.Player.SightVersion() - 1 // Look has to look
 	m.factor = 1
 	c.epochs++
@@ -143,6 +147,7 @@ func (c *Compiler) Drop(m *Member) {
 		}
 		if o.sees.has(slot) {
 			o.sees.del(slot)
+			o.named.del(slot)
 			o.told.del(slot)
 			o.view++
 		}
@@ -214,7 +219,8 @@ func (c *Compiler) look(m *Member) {
 		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
 			c.members[i*64+bits.TrailingZeros64(gone)].heard.del(m.Slot())
 		}
-		m.told[i] &= now // who comes back has to be told of again
+		m.named[i] &= now // who comes back has to be told of again
+		m.told[i] &= now
 	}
 	if changed {
 		m.view++
@@ -232,14 +238,20 @@ func (m *Member) Sees() []uint64 { return m.sees }
 // a negative one.
 func (m *Member) Slot() int { return int(m.slot.Load()) - 1 }
 
-// Tell records that the member has been sent a roster of everybody whom it may know about. It tells whether that
-// opens any route; the next Compile has it.
+// Name records that a roster is on its way to the member which names everybody in its [Member.Sees].
+func (c *Compiler) Name(m *Member) { copy(m.named, m.sees) }
+
+// Tell records that the roster of the last [Compiler.Name] has reached the member. It tells whether that opens any
+// route; the next Compile has it.
 func (c *Compiler) Tell(m *Member) (opened bool) {
 	slot := m.Slot()
-	for i, now := range m.sees {
+	for i, now := range m.named {
 		for fresh := now &^ m.told[i]; fresh != 0; fresh &= fresh - 1 {
 			c.members[i*64+bits.TrailingZeros64(fresh)].heard.add(slot)
 			opened = true
+		}
+		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
+			c.members[i*64+bits.TrailingZeros64(gone)].heard.del(slot)
 		}
 		m.told[i] = now
 	}

@@ -76,9 +76,15 @@ func (r *room) meet(all ...*person) {
 	}
 	r.turn()
 	for _, p := range all {
-		r.c.Tell(p.Member)
+		r.tell(p)
 	}
 	r.turn()
+}
+
+// tell sends p a roster, as far as routes go.
+func (r *room) tell(p *person) bool {
+	r.c.Name(p.Member)
+	return r.c.Tell(p.Member)
 }
 
 // turn looks and publishes.
@@ -228,7 +234,7 @@ func TestVisibility(t *testing.T) {
 	b.Player.Show(a.Player.ID)
 	r.turn()
 	r.hears(a) // shown, but not told of again yet
-	r.c.Tell(b.Member)
+	r.tell(b)
 	r.turn()
 	r.hears(a, b)
 
@@ -236,7 +242,7 @@ func TestVisibility(t *testing.T) {
 	a, b = e.join(1, 0), e.join(2, 0)
 	e.turn()
 	e.hears(a)
-	e.c.Tell(b.Member)
+	e.tell(b)
 	e.turn()
 	e.hears(a, b)
 }
@@ -249,14 +255,14 @@ func TestUntoldHearNothing(t *testing.T) {
 	r.turn()
 	r.hears(a)
 	r.hears(b)
-	if !r.c.Tell(b.Member) {
+	if !r.tell(b) {
 		t.Error("telling b opens the route from a")
 	}
 	r.hears(a) // the table of before
 	r.turn()
 	r.hears(a, b)
 	r.hears(b)
-	if r.c.Tell(b.Member) {
+	if r.tell(b) {
 		t.Error("telling b twice opens nothing")
 	}
 	// Somebody else in the slot of one who left is nobody that b was told of.
@@ -268,6 +274,24 @@ func TestUntoldHearNothing(t *testing.T) {
 	}
 	r.turn()
 	r.hears(d)
+
+	// What a roster on its way names is who there was when it was made.
+	r.c.Name(b.Member)
+	e := r.join(4, 0)
+	b.Player.Show(e.Player.ID)
+	r.turn()
+	r.c.Tell(b.Member)
+	r.turn()
+	r.hears(d, b)
+	r.hears(e)
+	r.c.Name(b.Member)
+	r.c.Drop(e.Member)
+	f := r.join(5, 0) // in e's slot
+	b.Player.Show(f.Player.ID)
+	r.turn()
+	r.c.Tell(b.Member)
+	r.turn()
+	r.hears(f)
 }
 
 func TestDeafened(t *testing.T) {
@@ -383,7 +407,7 @@ func TestStreams(t *testing.T) {
 		r.turn()
 		b.Player.Show(a.Player.ID)
 		r.turn()
-		r.c.Tell(b.Member)
+		r.tell(b)
 	})
 	a.Player.SetFacts(world.Facts{Place: r.place, Mode: world.Spectator})
 	r.turn()
@@ -416,7 +440,7 @@ func TestStreams(t *testing.T) {
 	b.ear = e
 	r.c.Add(b.Member)
 	r.turn()
-	r.c.Tell(b.Member)
+	r.tell(b)
 	r.turn()
 	renewed("reconnect")
 
@@ -426,7 +450,7 @@ func TestStreams(t *testing.T) {
 	a.src = NewSource(a.Member)
 	r.c.Add(a.Member)
 	r.turn()
-	r.c.Tell(b.Member)
+	r.tell(b)
 	r.turn()
 	renewed("the speaker's reconnect")
 
@@ -550,7 +574,7 @@ func TestModel(t *testing.T) {
 			case 6, 7:
 				for !r.c.Look(1 << 30) {
 				}
-				r.c.Tell(p.Member)
+				r.tell(p)
 				for _, o := range all {
 					told[pair{p.Player.ID, o.Player.ID}] = true
 				}
@@ -603,6 +627,7 @@ func crowd(t testing.TB, n, g int) (*room, []*Member) {
 	}
 	r.turn()
 	for _, m := range all {
+		r.c.Name(m)
 		r.c.Tell(m)
 	}
 	r.turn()

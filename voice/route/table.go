@@ -44,12 +44,13 @@ type Member struct {
 
 	sight uint64 // version of the player's sight that sees was read at
 	epoch uint64 // differs whenever streams to this listener must be new ones
-	// sees holds whom the member may know about, by speaker's slot, always itself too; told, a part of it, whom its last
-	// roster named. heard is told seen from the other side: who has been told of this member, by listener's slot.
-	sees, told, heard set
-	view              uint64 // counts the changes of sees
-	deafened          bool
-	factor            float64 // of the tier
+	// sees holds whom the member may know about, by speaker's slot, always itself too; named and told, parts of it, whom
+	// the last roster made for it and the last one sent to it named. heard is told seen from the other side: who has
+	// been told of this member, by listener's slot.
+	sees, named, told, heard set
+	view                     uint64 // counts the changes of sees
+	deafened                 bool
+	factor                   float64 // of the tier
 }
 
 // set is a set of slots.
