@@ -1,0 +1,659 @@
+// Package track turns the packets of one player's session into that player's facts and poses in bridge/world.
+//
+// It promises never to disturb the session: it neither blocks on anything but its own short lock nor fails. A packet
+// that cannot be decoded is counted and otherwise as if it had not come. And it promises never to invent a place: from
+// a login or respawn until the server says where the player stands, the pose is nil.
+//
+// Where a player stands comes from three sources, by what the player does. On foot it is the client's own movement,
+// except that what a client sends before it has carried out the server's last teleport is from another place and is
+// left out, as the game server itself does. Steering a vehicle, it is the client's vehicle_move. As a passenger, whose
+// client sends no place at all, it is the server's movement of the vehicle, and likewise for a spectator who looks
+// through another entity's eyes.
+package track
+
+import (
+	"errors"
+	"maps"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/google/uuid"
+)
+
+// Wants lists the packets a Track must be shown of a version, state and direction. Everything else may pass as bytes.
+func Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet {
+	if s != proto.Play {
+		return nil
+	}
+	all := clientbound
+	if d == proto.Serverbound {
+		all = serverbound
+	}
+	wanted := make([]proto.Packet, 0, len(all))
+	for _, p := range all {
+		// From 1.9 on attach_entity only leashes.
+		if _, ok := v.ID(s, d, p); ok && !(p == proto.AttachEntity && v.Protocol >= proto.V1_9) {
+			wanted = append(wanted, p)
+		}
+	}
+	return wanted
+}
+
+var serverbound = []proto.Packet{proto.Position, proto.PositionLook, proto.Look, proto.VehicleMove, proto.TeleportConfirm}
+
+var clientbound = []proto.Packet{
+	proto.JoinGame, proto.Respawn, proto.StartConfiguration,
+	proto.Position, proto.PlayerRotation, proto.VehicleMove,
+	proto.GameStateChange, proto.EntityStatus,
+	proto.PlayerInfo, proto.PlayerRemove,
+	proto.SetPassengers, proto.AttachEntity, proto.Camera, proto.EntityDestroy, proto.DestroyEntity,
+	proto.SpawnEntity, proto.SpawnEntityLiving, proto.NamedEntitySpawn,
+	proto.RelEntityMove, proto.EntityMoveLook, proto.EntityTeleport, proto.SyncEntityPosition, proto.MoveMinecart,
+}
+
+const (
+	// nobody is no entity's id, which are 32 bits wide.
+	nobody = math.MinInt64
+
+	// freshSpawn is how long the place where an entity appeared is taken for the place where it is.
+	freshSpawn = time.Second
+
+	// driverSilence is how many moves of the vehicle come from the server without one from the client before the
+	// player counts as a passenger. The game's client sends one each tick while it steers.
+	driverSilence = 5
+
+	// maxSeats bounds how many entities may sit on others. One player's surroundings have a few hundred at most.
+	maxSeats = 4096
+
+	// maxCoordinate is beyond every world: the game keeps players within 3e7.
+	maxCoordinate = 4e7
+)
+
+var errBeyond = errors.New("position or look is not a number or beyond every world")
+
+// Track follows one session. Its methods may be called from several goroutines.
+type Track struct {
+	// Failures counts what cannot be decoded. It may be nil, and is set before the first packet.
+	Failures *Failures
+
+	player   *world.Player
+	reg      *world.Registry
+	protocol int32
+
+	// carrier is the entity that moves the player, or nobody. Most traffic is movement of entities, and nearly all of
+	// it is dismissed by one load of this.
+	carrier atomic.Int64
+	seated  atomic.Bool // seats is not empty
+
+	mu      sync.Mutex
+	closed  bool
+	backend string
+	self    int32 // the player's entity id
+	facts   world.Facts
+	camera  int32 // through whose eyes the player sees: self, or what a spectator watches
+
+	x, y, z   float64 // where the player stands, or the carrier
+	yaw       float32
+	hasPlace  bool
+	hasYaw    bool
+	gate      gate
+	confirm   int32           // gateConfirm: the id
+	echo      [3]float64      // gateEcho: the place
+	seats     map[int32]int32 // who sits on what, as far as the backend has told
+	unsteered int             // moves of the vehicle since the client's last, driverSilence at most
+	spawn     packet.Spawn    // the entity that appeared last
+	spawnedAt time.Time       // and when
+	ids       []uuid.UUID     // scratch
+	gone      []int32         // scratch
+}
+
+// gate is which of the client's movements are believed.
+type gate uint8
+
+const (
+	gateSpawn   gate = iota // none: the server has not said where the player stands in this world
+	gateConfirm             // none until the client confirms the teleport, 1.9 and later
+	gateEcho                // none until the client stands where it was told to, 1.8
+	gateOpen                // all
+)
+
+// New tracks player, of whom reg knows, over a session of version v.
+func New(player *world.Player, reg *world.Registry, v *proto.Version) *Track {
+	t := &Track{player: player, reg: reg, protocol: v.Protocol}
+	t.carrier.Store(nobody)
+	return t
+}
+
+// Backend tells from which backend packets come from now on. Nothing that the former one said holds any longer.
+func (t *Track) Backend(name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.backend = name
+	t.leave()
+}
+
+// Close ends the tracking: the player is nowhere and sees nobody, and later calls do nothing. Whoever added the player
+// to the registry removes them from it.
+func (t *Track) Close() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.leave()
+	t.closed = true
+}
+
+// Serverbound is shown a packet of the client.
+func (t *Track) Serverbound(s proto.State, p proto.Packet, body []byte) {
+	if s != proto.Play {
+		return
+	}
+	var err error
+	switch p {
+	case proto.Position, proto.PositionLook, proto.Look:
+		err = t.clientMoved(p, body)
+	case proto.VehicleMove:
+		err = t.clientSteered(body)
+	case proto.TeleportConfirm:
+		err = t.clientConfirmed(body)
+	}
+	t.failed(p, err)
+}
+
+// Clientbound is shown a packet of the backend, before the client gets it.
+func (t *Track) Clientbound(s proto.State, p proto.Packet, body []byte) {
+	if s != proto.Play {
+		return
+	}
+	var err error
+	switch p {
+	case proto.RelEntityMove, proto.EntityMoveLook, proto.EntityTeleport, proto.SyncEntityPosition, proto.MoveMinecart:
+		carrier := t.carrier.Load()
+		if carrier == nobody {
+			return
+		}
+		var id int32
+		if id, err = packet.MovedEntity(body); err == nil && int64(id) == carrier {
+			err = t.carrierMoved(p, body)
+		}
+	case proto.EntityDestroy, proto.DestroyEntity:
+		if t.seated.Load() {
+			err = t.destroyed(p, body)
+		}
+	case proto.SpawnEntity, proto.SpawnEntityLiving, proto.NamedEntitySpawn:
+		err = t.spawned(p, body)
+	case proto.EntityStatus:
+		err = t.entityStatus(body)
+	case proto.PlayerInfo:
+		err = t.playerInfo(body)
+	case proto.PlayerRemove:
+		err = t.playerRemove(body)
+	case proto.Position:
+		err = t.teleported(body)
+	case proto.PlayerRotation:
+		err = t.turned(body)
+	case proto.VehicleMove:
+		err = t.vehicleCorrected(body)
+	case proto.SetPassengers:
+		err = t.passengers(body)
+	case proto.AttachEntity:
+		err = t.attached(body)
+	case proto.Camera:
+		err = t.watching(body)
+	case proto.GameStateChange:
+		err = t.gameState(body)
+	case proto.JoinGame:
+		err = t.joined(body)
+	case proto.Respawn:
+		err = t.respawned(body)
+	case proto.StartConfiguration: // the client forgets its world and its player list
+		t.mu.Lock()
+		t.leave()
+		t.mu.Unlock()
+	}
+	t.failed(p, err)
+}
+
+func (t *Track) failed(p proto.Packet, err error) {
+	if err != nil && t.Failures != nil {
+		t.Failures.add(p, t.protocol, t.player.Name, err)
+	}
+}
+
+// leave forgets everything the backend has said. Like all methods from here to the next comment of this kind, it is
+// called with the lock held.
+func (t *Track) leave() {
+	t.player.HideAll()
+	t.enter(world.Facts{})
+}
+
+// enter puts the player into the world of facts, at a place yet unknown.
+func (t *Track) enter(f world.Facts) {
+	if t.closed {
+		return
+	}
+	t.player.SetPose(nil)
+	t.hasPlace, t.hasYaw, t.gate = false, false, gateSpawn
+	t.seats, t.spawnedAt, t.camera = nil, time.Time{}, t.self
+	t.facts = f
+	t.settle()
+}
+
+// settle works out who carries the player and publishes the facts.
+func (t *Track) settle() {
+	t.seated.Store(len(t.seats) > 0)
+	t.facts.Vehicle, t.facts.Riding = t.seats[t.self]
+	id := t.camera
+	for range 16 { // towers of riders are not higher, and a backend may have built a ring
+		below, ok := t.seats[id]
+		if !ok {
+			break
+		}
+		id = below
+	}
+	root := int64(id)
+	if id == t.self {
+		root = nobody
+	}
+	if root != t.carrier.Load() {
+		t.carrier.Store(root)
+		t.unsteered = driverSilence
+		// A vehicle is mounted from beside it, so the player's own place will do until its first absolute move; the
+		// server says the player's place anew on mounting, too. One that has just appeared may be anywhere.
+		if root == int64(t.spawn.ID) && time.Since(t.spawnedAt) < freshSpawn {
+			t.place(t.spawn.X, t.spawn.Y, t.spawn.Z)
+		}
+	}
+	if !t.closed {
+		t.player.SetFacts(t.facts)
+	}
+	t.publish()
+}
+
+// place sets where the player stands.
+func (t *Track) place(x, y, z float64) error {
+	// Written so that NaN fails.
+	if !(math.Abs(x) <= maxCoordinate && math.Abs(y) <= maxCoordinate && math.Abs(z) <= maxCoordinate) {
+		return errBeyond
+	}
+	t.x, t.y, t.z, t.hasPlace = x, y, z, true
+	return nil
+}
+
+// shift is place with some coordinates relative to where the player stands; with that unknown it stays unknown.
+func (t *Track) shift(x, y, z float64, rel packet.Relative) error {
+	if rel&packet.RelPlace != 0 && !t.hasPlace {
+		return nil
+	}
+	if rel&packet.RelX != 0 {
+		x += t.x
+	}
+	if rel&packet.RelY != 0 {
+		y += t.y
+	}
+	if rel&packet.RelZ != 0 {
+		z += t.z
+	}
+	return t.place(x, y, z)
+}
+
+// look sets the yaw, to what it is relative to if so.
+func (t *Track) look(yaw float32, relative bool) error {
+	if relative {
+		if !t.hasYaw {
+			return nil
+		}
+		yaw += t.yaw
+	}
+	if !(math.Abs(float64(yaw)) <= math.MaxFloat32) {
+		return errBeyond
+	}
+	t.yaw, t.hasYaw = yaw, true
+	return nil
+}
+
+// publish makes the pose what is known now.
+func (t *Track) publish() {
+	if t.closed || !t.hasPlace || !t.hasYaw || t.facts.Place == nil {
+		return
+	}
+	now := world.Pose{X: t.x, Y: t.y, Z: t.z, Yaw: t.yaw, Place: t.facts.Place}
+	if was := t.player.Pose(); was == nil || *was != now {
+		pose := now // so that only a pose that differs is moved to the heap
+		t.player.SetPose(&pose)
+	}
+}
+
+// setMode takes over a game mode; numbers that do not exist change nothing.
+func setMode(f *world.Facts, mode byte) {
+	if mode <= byte(world.Spectator) {
+		f.Mode = world.GameMode(mode)
+	}
+}
+
+// The methods from here on are called without the lock. They decode before they take it.
+
+func (t *Track) clientMoved(p proto.Packet, body []byte) error {
+	m, err := packet.ParseMove(p, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch t.gate {
+	case gateSpawn, gateConfirm:
+		return nil
+	case gateEcho:
+		dx, dy, dz := m.X-t.echo[0], m.Y-t.echo[1], m.Z-t.echo[2]
+		if !m.HasPlace || !(dx*dx+dy*dy+dz*dz < 0.25) {
+			return nil
+		}
+		t.gate = gateOpen
+	}
+	if m.HasLook {
+		if err := t.look(m.Yaw, false); err != nil {
+			return err
+		}
+	}
+	if m.HasPlace && t.carrier.Load() == nobody { // a rider's place is the server's business
+		if err := t.place(m.X, m.Y, m.Z); err != nil {
+			return err
+		}
+	}
+	t.publish()
+	return nil
+}
+
+func (t *Track) clientSteered(body []byte) error {
+	m, err := packet.ParseVehicleMove(t.protocol, proto.Serverbound, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.facts.Riding {
+		return nil // sent before the client knew that it had been taken off
+	}
+	t.unsteered = 0
+	return t.carry(packet.EntityMove{X: m.X, Y: m.Y, Z: m.Z})
+}
+
+func (t *Track) clientConfirmed(body []byte) error {
+	id, err := packet.ParseTeleportConfirm(body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.gate == gateConfirm && t.confirm == id {
+		t.gate = gateOpen
+	}
+	return nil
+}
+
+// carry moves the player with the vehicle. It is called with the lock held.
+func (t *Track) carry(m packet.EntityMove) error {
+	err := t.shift(m.X, m.Y, m.Z, m.Relative)
+	t.publish()
+	return err
+}
+
+func (t *Track) carrierMoved(p proto.Packet, body []byte) error {
+	m, err := packet.ParseEntityMove(t.protocol, p, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if int64(m.ID) != t.carrier.Load() {
+		return nil
+	}
+	if t.unsteered < driverSilence { // an echo of what the client itself has sent
+		t.unsteered++
+		return nil
+	}
+	return t.carry(m)
+}
+
+func (t *Track) vehicleCorrected(body []byte) error {
+	m, err := packet.ParseVehicleMove(t.protocol, proto.Clientbound, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.facts.Riding {
+		return nil
+	}
+	return t.carry(packet.EntityMove{X: m.X, Y: m.Y, Z: m.Z})
+}
+
+func (t *Track) teleported(body []byte) error {
+	m, err := packet.ParseTeleport(t.protocol, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.look(m.Yaw, m.Relative&packet.RelYaw != 0); err != nil {
+		return err
+	}
+	if err := t.shift(m.X, m.Y, m.Z, m.Relative); err != nil {
+		return err
+	}
+	switch {
+	case t.protocol >= proto.V1_9:
+		t.gate, t.confirm = gateConfirm, m.ID
+	case m.Relative&packet.RelPlace == 0:
+		t.gate, t.echo = gateEcho, [...]float64{m.X, m.Y, m.Z}
+	case t.hasPlace: // the client adds to where it is now, which may differ a little from what we know
+		t.gate = gateOpen
+	}
+	if m.Dismount {
+		delete(t.seats, t.self)
+		t.settle()
+	}
+	t.publish()
+	return nil
+}
+
+func (t *Track) turned(body []byte) error {
+	m, err := packet.ParseRotation(t.protocol, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err := t.look(m.Yaw, m.Relative&packet.RelYaw != 0); err != nil {
+		return err
+	}
+	t.publish()
+	return nil
+}
+
+func (t *Track) joined(body []byte) error {
+	j, err := packet.ParseJoinGame(t.protocol, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.self = j.EntityID
+	// The player list stays: up to 763 the client keeps it, and later a configuration phase has emptied it.
+	f := world.Facts{Place: t.reg.Place(t.backend, j.World)}
+	setMode(&f, j.Mode)
+	t.enter(f)
+	return nil
+}
+
+func (t *Track) respawned(body []byte) error {
+	s, err := packet.ParseRespawn(t.protocol, body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.facts
+	f.Place = t.reg.Place(t.backend, s.World)
+	setMode(&f, s.Mode)
+	t.enter(f)
+	return nil
+}
+
+func (t *Track) gameState(body []byte) error {
+	g, err := packet.ParseGameStateChange(body)
+	if err != nil || g.Reason != packet.GameModeChanged {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if g.Value > -0.5 && g.Value < 255 {
+		setMode(&t.facts, byte(g.Value+0.5))
+	}
+	t.settle()
+	return nil
+}
+
+func (t *Track) entityStatus(body []byte) error {
+	s, err := packet.ParseEntityStatus(body)
+	level, ok := s.OpLevel()
+	if err != nil || !ok {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s.ID == t.self && t.facts.Place != nil {
+		t.facts.OpLevel = level
+		t.settle()
+	}
+	return nil
+}
+
+// playerInfo keeps the sight. Who is in the list with listed = false counts as shown: only the tab overlay leaves them
+// out, the client knows them and sees their body. What hides somebody is being taken off the list, and that is what
+// vanish plugins do.
+func (t *Track) playerInfo(body []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ids, change, err := packet.PlayersChanged(t.ids[:0], t.protocol, body)
+	t.ids = keep(ids)
+	switch {
+	case t.closed:
+	case change == packet.InfoShown:
+		t.player.Show(ids...)
+	case change == packet.InfoHidden:
+		t.player.Hide(ids...)
+	}
+	return err
+}
+
+func (t *Track) playerRemove(body []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ids, err := packet.ParsePlayerRemove(t.ids[:0], body)
+	t.ids = keep(ids)
+	if err == nil && !t.closed {
+		t.player.Hide(ids...)
+	}
+	return err
+}
+
+// keep holds on to a scratch slice for the next packet unless a single large one has blown it up.
+func keep[T any](s []T) []T {
+	if cap(s) > 256 {
+		return nil
+	}
+	return s[:0]
+}
+
+func (t *Track) spawned(p proto.Packet, body []byte) error {
+	s, err := packet.ParseSpawn(t.protocol, p, body)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.spawn, t.spawnedAt = s, now
+	return nil
+}
+
+func (t *Track) passengers(body []byte) error {
+	p, err := packet.ParsePassengers(body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	maps.DeleteFunc(t.seats, func(_, vehicle int32) bool { return vehicle == p.Vehicle })
+	for _, rider := range p.Riders {
+		t.seat(rider, p.Vehicle)
+	}
+	t.settle()
+	return nil
+}
+
+func (t *Track) attached(body []byte) error {
+	a, err := packet.ParseAttachment(t.protocol, body)
+	if err != nil || a.Leash {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a.Vehicle == -1 {
+		delete(t.seats, a.ID)
+	} else {
+		t.seat(a.ID, a.Vehicle)
+	}
+	t.settle()
+	return nil
+}
+
+// watching follows a spectator into the entity they look through: the client then says nothing of its place, and the
+// server has teleported it there first.
+func (t *Track) watching(body []byte) error {
+	id, err := packet.ParseCamera(body)
+	if err != nil {
+		return err
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.camera = id
+	t.settle()
+	return nil
+}
+
+// seat notes who sits on what. It is called with the lock held.
+func (t *Track) seat(rider, vehicle int32) {
+	if t.seats == nil {
+		t.seats = make(map[int32]int32)
+	}
+	if rider == t.self || len(t.seats) < maxSeats {
+		t.seats[rider] = vehicle
+	}
+}
+
+func (t *Track) destroyed(p proto.Packet, body []byte) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	gone, err := packet.ParseDestroyed(t.gone[:0], p, body)
+	t.gone = keep(gone)
+	if err != nil {
+		return err
+	}
+	slices.Sort(gone)
+	was := len(t.seats)
+	maps.DeleteFunc(t.seats, func(rider, vehicle int32) bool {
+		_, r := slices.BinarySearch(gone, rider)
+		_, v := slices.BinarySearch(gone, vehicle)
+		return r || v
+	})
+	if len(t.seats) != was {
+		t.settle()
+	}
+	return nil
+}
