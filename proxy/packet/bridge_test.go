@@ -399,8 +399,8 @@ func fuzzBridge(f *testing.F, dir proto.Dir, packets ...proto.Packet) {
 				t.Fatalf("the brief form fails: %v", err2)
 			}
 		}
-		if err != nil || c.append == nil {
-			return
+		if err != nil || c.append == nil || p == proto.PlayerRemove && protocol < proto.V1_19_3 {
+			return // the last writes another packet in versions that lack player_remove
 		}
 		again, err := c.parse(protocol, p, dir, c.append(protocol, x))
 		if err != nil || !samePrint(x, again) {
