@@ -209,12 +209,15 @@ function chunkPackets (md, x, z, solid) {
     for (at.z = 0; at.z < 16; at.z++) {
       at.y = floor
       if (protocol < 573) chunk.setBiome(at, plains)
-      if (!solid) continue
+      if (!solid && protocol >= 757) continue
       chunk.setBlockStateId(at, stone)
-      if (protocol < 477) for (at.y = floor + 1; at.y >> 4 === section; at.y++) chunk.setSkyLight(at, 15)
+      if (!solid) chunk.setBlockStateId(at, 0)
+      if (protocol < 477) for (at.y = solid ? floor + 1 : floor & ~15; at.y >> 4 === section; at.y++) chunk.setSkyLight(at, 15)
     }
   }
   if (protocol >= 757) for (const biomes of chunk.biomes) biomes.data.value = plains
+  // Some clients take a column without any section for one to be unloaded, so there air has a section too.
+  else chunk.sections[section].isEmpty = () => false
 
   const height = solid ? floor + 1 - minY : 0
   const longs = heightLongs(protocol, height)
@@ -225,7 +228,7 @@ function chunkPackets (md, x, z, solid) {
     x, z, groundUp: true, ignoreOldData: false, bitMap: chunk.getMask(), heightmaps, blockEntities: [],
     biomes: new Array(1024).fill(plains), chunkData: chunk.dump()
   }
-  if (protocol >= 755 && protocol < 757) packet.bitMap = solid ? [[0, 1 << section]] : []
+  if (protocol >= 755 && protocol < 757) packet.bitMap = [[0, 1 << section]]
   if (protocol < 477) return [['map_chunk', packet]]
 
   // As a vanilla server does it: light for the section with blocks and the ones below and above it, nothing elsewhere,
@@ -233,10 +236,11 @@ function chunkPackets (md, x, z, solid) {
   const first = section - (minY >> 4) // counted from one below the lowest
   const bits = list => list.reduce((mask, i) => mask | 1 << i, 0)
   const mask = list => protocol < 755 ? bits(list) : list.length ? [[0, bits(list)]] : []
-  const sun = solid ? [nibbles(sunAt), nibbles(() => 15)] : []
+  const lit = solid ? [first + 1, first + 2] : protocol < 757 ? [first + 1] : []
+  const sun = solid ? [nibbles(sunAt), nibbles(() => 15)] : lit.map(() => nibbles(() => 15))
   const light = {
     trustEdges: true,
-    skyLightMask: mask(solid ? [first + 1, first + 2] : []),
+    skyLightMask: mask(lit),
     blockLightMask: mask([]),
     emptySkyLightMask: mask(solid ? [first] : []),
     emptyBlockLightMask: mask(solid ? [first, first + 1, first + 2] : []),
