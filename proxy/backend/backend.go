@@ -1,0 +1,377 @@
+// Package backend connects players to Minecraft servers: it dials, forwards the player's identity in the way the
+// server expects, and goes through the login until the server has let the player in.
+//
+// It promises that each stage ends within its own time whatever the server does, that nothing a player sends can pass
+// for an identity, and that an error says what the administrator has to change.
+package backend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Mode is how a server learns who a player is.
+type Mode uint8
+
+// The modes. None tells it nothing: the server sees the proxy's address and makes up its own UUIDs. Legacy and
+// BungeeGuard put the identity into the handshake, BungeeGuard with a secret. Modern answers the server's question with
+// a signed identity; it needs 393 (1.13).
+const (
+	None Mode = iota
+	Legacy
+	BungeeGuard
+	Modern
+	numModes
+)
+
+var modeNames = [numModes]string{"none", "legacy", "bungeeguard", "modern"}
+
+// String is the mode's name in the config.
+func (m Mode) String() string {
+	if m >= numModes {
+		return "invalid"
+	}
+	return modeNames[m]
+}
+
+// ParseMode finds the mode whose String is s.
+func ParseMode(s string) (Mode, error) {
+	for m, name := range modeNames {
+		if name == s {
+			return Mode(m), nil
+		}
+	}
+	return 0, fmt.Errorf("forwarding mode %q does not exist; choose none, legacy, bungeeguard or modern", s)
+}
+
+// Server is a backend. Copies are independent; nothing here changes one.
+type Server struct {
+	Name       string
+	Address    string // host:port; without a port, 25565
+	Forwarding Mode
+	Secret     []byte // BungeeGuard and Modern
+	SendProxy  bool   // announce the player's address with a PROXY protocol v2 header
+	// Dial reaches the server in another way than over TCP to Address; nil: over TCP.
+	Dial func(context.Context) (net.Conn, error)
+}
+
+// Validate reports what would keep every player off the server.
+func (s Server) Validate() error {
+	if s.Name == "" {
+		return errors.New("a server has no name")
+	}
+	if s.Forwarding >= numModes {
+		return fmt.Errorf("server %q: forwarding mode %d does not exist", s.Name, s.Forwarding)
+	}
+	if (s.Forwarding == BungeeGuard || s.Forwarding == Modern) && len(s.Secret) == 0 {
+		return fmt.Errorf("server %q: %v forwarding needs a secret, the same one as on the server", s.Name, s.Forwarding)
+	}
+	if s.Dial == nil {
+		if host, _, err := s.split(); err != nil || host == "" {
+			return fmt.Errorf("server %q: address %q is not host:port", s.Name, s.Address)
+		}
+	}
+	return nil
+}
+
+// split takes the address apart; the port is 25565 when there is none.
+func (s Server) split() (host string, port uint16, err error) {
+	host, text, err := net.SplitHostPort(s.Address)
+	if err != nil {
+		var missing *net.AddrError
+		if !errors.As(err, &missing) || missing.Err != "missing port in address" {
+			return "", 0, err
+		}
+		if host, text, err = net.SplitHostPort(s.Address + ":25565"); err != nil {
+			return "", 0, err
+		}
+	}
+	n, err := strconv.ParseUint(text, 10, 16)
+	return host, uint16(n), err
+}
+
+// Identity is the player to log in.
+type Identity struct {
+	Protocol   int32
+	Name       string
+	ID         uuid.UUID
+	Properties []packet.Property
+	Key        *packet.ProfileKey // of 759 and 760
+	Host       string             // the name the client connected to, cleaned; empty: the server's own
+	RawHost    string             // the same as the client sent it; for logs
+	Marker     string             // of the client's mod loader, see packet.CleanHost
+	Port       uint16             // the port the client connected to; 0: the server's own
+	Addr       netip.Addr         // where the client is
+	SourcePort uint16             // the client's own port, for the PROXY header
+}
+
+// Timeouts bound the stages of Dial. Zero means the default.
+type Timeouts struct {
+	Dial  time.Duration // until there is a connection; 0: 5 s
+	Login time.Duration // from there until the server has let the player in; 0: 10 s
+}
+
+func (t Timeouts) withDefaults() Timeouts {
+	if t.Dial <= 0 {
+		t.Dial = 5 * time.Second
+	}
+	if t.Login <= 0 {
+		t.Login = 10 * time.Second
+	}
+	return t
+}
+
+// KickError is a server's refusal, in its own words.
+type KickError struct {
+	Server string
+	Reason packet.Text
+}
+
+func (e *KickError) Error() string {
+	return fmt.Sprintf("backend %q refuses the player: %s", e.Server, e.Reason)
+}
+
+// Errors that are the same for every player of a server, or version, and so worth telling apart.
+var (
+	ErrOnlineMode   = errors.New("it asks for encryption, so it is in online mode; set online-mode=false in its server.properties, and let nobody but the proxy reach it")
+	ErrNotAsked     = errors.New("it let the player in without asking who it is; turn on Velocity forwarding there with the same secret, or set another forwarding mode here")
+	ErrNeedsNewer   = errors.New("modern forwarding does not exist for this player's version; use 1.13 or newer, or legacy or bungeeguard forwarding")
+	ErrNoPlayerAddr = errors.New("the player's address is not known, and this forwarding mode must name it")
+)
+
+// Conn is a connection to a server that has let the player in. What the server sent after its login success is still
+// in Reader. Reader and Writer have the compression the server asked for.
+type Conn struct {
+	Server    string
+	Reader    *frame.Reader // to be released by whoever reads it
+	Writer    *frame.Writer
+	Threshold int // of compression; negative: none
+	net       net.Conn
+}
+
+// Close closes the connection; it does not release Reader.
+func (c *Conn) Close() error { return c.net.Close() }
+
+// NetConn is the connection underneath, for deadlines.
+func (c *Conn) NetConn() net.Conn { return c.net }
+
+// Dial logs a player in on a server and returns when the server has said so. It fails with a *KickError when the
+// server refuses; a stage that takes too long is a net.Error with Timeout. When ctx ends, so does Dial.
+func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error) {
+	v := proto.Lookup(id.Protocol)
+	err := s.Validate()
+	switch {
+	case err != nil:
+		return nil, err
+	case v == nil:
+		return nil, s.failed(fmt.Errorf("protocol %d is not supported", id.Protocol))
+	case s.Forwarding == Modern && id.Protocol < proto.V1_13:
+		return nil, s.failed(ErrNeedsNewer)
+	case (s.Forwarding != None || s.SendProxy) && !id.Addr.IsValid():
+		return nil, s.failed(ErrNoPlayerAddr)
+	}
+	t = t.withDefaults()
+	n, err := s.connect(ctx, t.Dial)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{Server: s.Name, Reader: frame.NewReader(n, frame.Limits{}), Writer: frame.NewWriter(n), Threshold: -1, net: n}
+	n.SetDeadline(time.Now().Add(t.Login))
+	stop := context.AfterFunc(ctx, func() { n.SetDeadline(time.Unix(1, 0)) })
+	l := login{s, id, v, c, false}
+	err = l.run()
+	if !stop() && err == nil {
+		err = ctx.Err() // the deadline may already be in the past
+	}
+	if err == nil {
+		err = n.SetDeadline(time.Time{})
+	}
+	if err != nil {
+		n.Close()
+		c.Reader.Release()
+		return nil, l.explain(ctx, t.Login, err)
+	}
+	return c, nil
+}
+
+func (s Server) connect(ctx context.Context, within time.Duration) (net.Conn, error) {
+	dialing, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var n net.Conn
+	var err error
+	if s.Dial != nil {
+		n, err = s.Dial(dialing)
+	} else {
+		host, port, _ := s.split() // Validate has been there
+		var d net.Dialer
+		n, err = d.DialContext(dialing, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
+	}
+	if err == nil {
+		return n, nil
+	}
+	var ne net.Error
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case errors.Is(err, syscall.ECONNREFUSED):
+		err = fmt.Errorf("nothing listens there; start the server or correct its address in the config: %w", err)
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &ne) && ne.Timeout():
+		err = fmt.Errorf("no connection within %v; check its address and the firewall: %w", within, err)
+	default:
+		err = fmt.Errorf("no connection; check its address in the config: %w", err)
+	}
+	return nil, s.failed(err)
+}
+
+// failed says which server an error is about.
+func (s Server) failed(err error) error {
+	if s.Address == "" {
+		return fmt.Errorf("backend %q: %w", s.Name, err)
+	}
+	return fmt.Errorf("backend %q at %s: %w", s.Name, s.Address, err)
+}
+
+// login is the player's side of a login on a server.
+type login struct {
+	Server
+	id    Identity
+	v     *proto.Version
+	c     *Conn
+	asked bool // by modern forwarding
+}
+
+func (l *login) run() error {
+	if l.SendProxy {
+		if _, err := l.c.net.Write(proxyHeader(netip.AddrPortFrom(l.id.Addr, l.id.SourcePort), l.c.net.RemoteAddr())); err != nil {
+			return err
+		}
+	}
+	if err := l.greet(); err != nil {
+		return err
+	}
+	for {
+		f, err := l.c.Reader.Next()
+		if err != nil {
+			return err
+		}
+		body, err := l.c.Reader.Body(f)
+		if err != nil {
+			return err
+		}
+		var p proto.Packet
+		if f.ID >= 0 && f.ID < 256 {
+			p = l.v.Table(proto.Login, proto.Clientbound)[f.ID]
+		}
+		if p == proto.LoginSuccess {
+			if l.Forwarding == Modern && !l.asked {
+				return ErrNotAsked
+			}
+			return nil
+		}
+		if err := l.packet(p, body); err != nil {
+			return err
+		}
+	}
+}
+
+// greet sends handshake and login start in one write.
+func (l *login) greet() error {
+	host, port := l.id.Host, l.id.Port
+	if own, ownPort, err := l.split(); err == nil {
+		if host == "" {
+			host = own
+		}
+		if port == 0 {
+			port = ownPort
+		}
+	}
+	host, err := l.hostField(host)
+	if err != nil {
+		return err
+	}
+	start := packet.LoginStart{Name: l.id.Name, Key: l.id.Key, ID: l.id.ID, HasID: true}
+	l.c.Writer.Append(l.out(proto.Handshake, proto.SetProtocol), packet.AppendHandshake(nil,
+		packet.Handshake{Protocol: l.id.Protocol, Host: host, Port: port, Intent: packet.IntentLogin}))
+	l.c.Writer.Append(l.out(proto.Login, proto.LoginStart), packet.AppendLoginStart(nil, l.id.Protocol, start))
+	return l.c.Writer.Flush()
+}
+
+// out is the id of a packet every version with the question has.
+func (l *login) out(s proto.State, p proto.Packet) int32 {
+	id, _ := l.v.ID(s, proto.Serverbound, p)
+	return id
+}
+
+// packet answers one packet of the server, all but the success.
+func (l *login) packet(p proto.Packet, body []byte) error {
+	switch p {
+	case proto.Disconnect:
+		reason, err := packet.ParseDisconnect(l.id.Protocol, proto.Login, body)
+		if err != nil {
+			return err
+		}
+		return &KickError{l.Name, reason}
+	case proto.EncryptionBegin:
+		return ErrOnlineMode
+	case proto.SetCompression:
+		threshold, err := packet.ParseSetCompression(body)
+		if err != nil {
+			return err
+		}
+		l.c.Threshold = max(threshold, -1)
+		l.c.Reader.SetCompression(l.c.Threshold)
+		l.c.Writer.SetCompression(l.c.Threshold)
+		return nil
+	case proto.LoginPluginRequest:
+		q, err := packet.ParseLoginPluginRequest(body)
+		if err != nil {
+			return err
+		}
+		a := packet.LoginPluginResponse{ID: q.ID}
+		if q.Channel == playerInfo && l.Forwarding == Modern {
+			l.asked = true
+			a.Understood, a.Data = true, signedIdentity(l.id, l.Secret, q.Data)
+		}
+		return l.c.Writer.Packet(l.out(proto.Login, proto.LoginPluginResponse), packet.AppendLoginPluginResponse(nil, a))
+	case proto.CookieRequest: // the client is past its login and cannot be asked
+		key, err := packet.ParseCookieRequest(body)
+		if err != nil {
+			return err
+		}
+		return l.c.Writer.Packet(l.out(proto.Login, proto.CookieResponse), packet.AppendCookieResponse(nil, packet.CookieResponse{Key: key}))
+	}
+	return fmt.Errorf("it sent a packet that the login of protocol %d does not have; check that a Minecraft server of the player's version is there", l.id.Protocol)
+}
+
+// explain puts what ended a login into words for the log.
+func (l *login) explain(ctx context.Context, within time.Duration, err error) error {
+	var kick *KickError
+	var violation frame.Violation
+	var ne net.Error
+	switch {
+	case errors.As(err, &kick):
+		return err
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.As(err, &violation):
+		err = fmt.Errorf("it does not speak Minecraft's protocol; check its address and, with a PROXY header, that it expects one: %w", err)
+	case errors.As(err, &ne) && ne.Timeout():
+		err = fmt.Errorf("it did not let the player in within %v; it is overloaded, or something else is there: %w", within, err)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.ErrClosedPipe):
+		err = fmt.Errorf("it closed the connection during login; its log says why: %w", err)
+	}
+	return l.failed(err)
+}
