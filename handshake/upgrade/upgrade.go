@@ -1,0 +1,262 @@
+// Package upgrade answers GET /voice: either with a plain HTTP refusal, or with
+// a WebSocket whose player and capabilities are known. It promises that nothing
+// is upgraded before every check has passed, that a refusal tells a stranger
+// nothing about who is on the network, and that each is counted by its reason.
+package upgrade
+
+import (
+	"context"
+	"encoding/base64"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gobwas/ws"
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/socket"
+)
+
+// Path is where clients connect, below the base URL that they are offered.
+const Path = "/voice"
+
+// Redeemer uses up a token that was minted for a player.
+type Redeemer interface {
+	Redeem(token string, player uuid.UUID) bool
+}
+
+// Config is what a handler needs. All fields but Origins and Log are required.
+type Config struct {
+	Tokens  Redeemer
+	Online  func(player uuid.UUID) bool // is the player on the network now
+	Offered func() caps.Set             // what the server supports at this moment
+	Sweeper *socket.Sweeper
+	// Accept owns the socket and runs it; the connection is closed when it
+	// returns.
+	Accept func(ctx context.Context, s *socket.Socket, player uuid.UUID, negotiated caps.Set)
+	// Count is told the reason of every refusal, one of Reasons.
+	Count func(reason string)
+	// Origins are further pages that may connect, as browsers name them:
+	// scheme://host[:port]. A page of the host that is asked always may.
+	Origins []string
+	Log     *slog.Logger
+}
+
+// A refusal is an answer that is not an upgrade.
+type refusal struct {
+	reason string // for the counter
+	status int
+	text   string
+	free   bool // does not count as a failure of the address
+}
+
+// The refusals. That a token is unknown, used, expired or somebody else's is one
+// and the same, and comes before whether the player is online: without a token
+// there is nothing to learn.
+var (
+	shuttingDown = refusal{"shutting_down", http.StatusServiceUnavailable, "shutting down", true}
+	rateLimited  = refusal{"rate_limited", http.StatusTooManyRequests, "too many failed attempts from this address, try again in a minute", true}
+	notWebSocket = refusal{"not_websocket", http.StatusBadRequest, "not a WebSocket request", false}
+	badVersion   = refusal{"version", http.StatusUpgradeRequired, "WebSocket version 13 is required", false}
+	badQuery     = refusal{"query", http.StatusBadRequest, "token and uuid are required, once each", false}
+	badOrigin    = refusal{"origin", http.StatusForbidden, "pages of this origin may not connect", false}
+	badToken     = refusal{"token", http.StatusUnauthorized, "token is not valid for this player", false}
+	offline      = refusal{"offline", http.StatusForbidden, "player is not online", false}
+	// failed is a connection that broke while it was upgraded.
+	failed = refusal{"failed", 0, "", true}
+)
+
+// Reasons lists the reasons of all refusals, for counters that start at zero.
+func Reasons() []string {
+	var out []string
+	for _, r := range []refusal{shuttingDown, rateLimited, notWebSocket, badVersion, badQuery, badOrigin, badToken, offline, failed} {
+		out = append(out, r.reason)
+	}
+	return out
+}
+
+// writeTimeout is how long the answer to an upgrade may take.
+const writeTimeout = 5 * time.Second
+
+// Handler serves [Path].
+type Handler struct {
+	cfg      Config
+	failures failures
+	stopped  atomic.Bool
+}
+
+// New makes a handler.
+func New(cfg Config) *Handler {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Handler{cfg: cfg}
+}
+
+// Stop refuses every request from now on. Sockets that are open stay so.
+func (h *Handler) Stop() { h.stopped.Store(true) }
+
+// ServeHTTP refuses, or upgrades and returns when the socket has ended.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	addr := address(r.RemoteAddr)
+	player, no := h.check(r, addr)
+	if no != nil {
+		h.refuse(w, r, addr, no)
+		return
+	}
+	token, set := negotiate(r.Header, h.cfg.Offered())
+	// The map is filled directly: Set would change the case of our headers.
+	header := http.Header{}
+	if token != "" {
+		header["Sec-WebSocket-Protocol"] = []string{token}
+	}
+	if set.echo {
+		set.ToHeaders(header)
+	}
+	conn, rw, _, err := ws.HTTPUpgrader{Header: header, Timeout: writeTimeout}.Upgrade(r, w)
+	if conn != nil {
+		defer conn.Close()
+	}
+	if err != nil {
+		h.cfg.Count(failed.reason)
+		h.cfg.Log.Debug("voice upgrade failed", "addr", addr, "player", player, "err", err)
+		return
+	}
+	h.cfg.Accept(r.Context(), socket.New(conn, rw.Reader, h.cfg.Sweeper), player, set.Set)
+}
+
+// check gives the player whose token was redeemed, or why not.
+func (h *Handler) check(r *http.Request, addr netip.Addr) (uuid.UUID, *refusal) {
+	switch {
+	case h.stopped.Load():
+		return uuid.Nil, &shuttingDown
+	case h.failures.tooMany(addr):
+		return uuid.Nil, &rateLimited
+	case !isUpgrade(r):
+		return uuid.Nil, &notWebSocket
+	case r.Header.Get("Sec-WebSocket-Version") != "13":
+		return uuid.Nil, &badVersion
+	}
+	token, player, ok := credentials(r.URL.RawQuery)
+	switch {
+	case !ok:
+		return uuid.Nil, &badQuery
+	case !h.originAllowed(r):
+		return uuid.Nil, &badOrigin
+	case !h.cfg.Tokens.Redeem(token, player):
+		return uuid.Nil, &badToken
+	case !h.cfg.Online(player):
+		return uuid.Nil, &offline
+	}
+	return player, nil
+}
+
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, addr netip.Addr, why *refusal) {
+	if !why.free {
+		h.failures.add(addr)
+	}
+	h.cfg.Count(why.reason)
+	h.cfg.Log.Debug("voice connection refused", "addr", addr, "reason", why.reason)
+	if why == &badVersion {
+		w.Header()["Sec-WebSocket-Version"] = []string{"13"}
+	}
+	http.Error(w, why.text, why.status)
+}
+
+// isUpgrade tells a WebSocket request of any version: RFC 6455, 4.2.1. A body
+// would be read as frames.
+func isUpgrade(r *http.Request) bool {
+	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-WebSocket-Key"))
+	return r.Method == http.MethodGet && r.ProtoMajor == 1 && r.ProtoMinor >= 1 &&
+		r.ContentLength == 0 && len(r.TransferEncoding) == 0 && r.Host != "" &&
+		hasWord(r.Header, "Upgrade", "websocket") && hasWord(r.Header, "Connection", "upgrade") &&
+		err == nil && len(key) == 16 && r.Header.Get("Sec-WebSocket-Version") != ""
+}
+
+// hasWord tells whether a header's comma-separated list has the word in any case.
+func hasWord(h http.Header, name, word string) bool {
+	return slices.ContainsFunc(list(h, name), func(s string) bool { return strings.EqualFold(s, word) })
+}
+
+// list takes a header of several lines and values apart.
+func list(h http.Header, name string) []string {
+	var out []string
+	for _, line := range h.Values(name) {
+		for word := range strings.SplitSeq(line, ",") {
+			out = append(out, strings.TrimSpace(word))
+		}
+	}
+	return out
+}
+
+// maxToken bounds what is hashed; ours are 43 bytes.
+const maxToken = 128
+
+// credentials reads ?token=T&uuid=U; other parameters are let be.
+func credentials(query string) (token string, player uuid.UUID, ok bool) {
+	q, err := url.ParseQuery(query)
+	if err != nil || len(q["token"]) != 1 || len(q["uuid"]) != 1 {
+		return "", uuid.Nil, false
+	}
+	token, id := q["token"][0], q["uuid"][0]
+	if token == "" || len(token) > maxToken || len(id) != 36 {
+		return "", uuid.Nil, false
+	}
+	player, err = uuid.Parse(id)
+	return token, player, err == nil
+}
+
+// originAllowed keeps pages of other sites from using a player's link: browsers
+// say on whose behalf they connect, as WebSockets are not bound to one site.
+// Programs that are not browsers send no origin.
+func (h *Handler) originAllowed(r *http.Request) bool {
+	origins := r.Header.Values("Origin")
+	if len(origins) == 0 {
+		return true
+	}
+	if len(origins) > 1 {
+		return false
+	}
+	u, err := url.Parse(origins[0])
+	if err != nil {
+		return false
+	}
+	if u.Host != "" && strings.EqualFold(withoutPort(u.Host, u.Scheme), withoutPort(r.Host, u.Scheme)) {
+		return true
+	}
+	return slices.ContainsFunc(h.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origins[0]) })
+}
+
+// withoutPort drops the port that the scheme implies.
+func withoutPort(host, scheme string) string {
+	switch scheme {
+	case "http":
+		return strings.TrimSuffix(host, ":80")
+	case "https":
+		return strings.TrimSuffix(host, ":443")
+	}
+	return host
+}
+
+// negotiated is a set and whether it was asked for by headers, and is echoed so.
+type negotiated struct {
+	caps.Set
+	echo bool
+}
+
+// negotiate picks the subprotocol, if any are offered, and what the socket can
+// do. A token that asks for something decides alone; the base token leaves it to
+// the headers.
+func negotiate(h http.Header, offered caps.Set) (token string, set negotiated) {
+	token, s, ok := caps.Choose(list(h, "Sec-WebSocket-Protocol"), offered)
+	if ok && s != (caps.Set{}) {
+		return token, negotiated{Set: s}
+	}
+	return token, negotiated{caps.FromHeaders(h).Negotiate(offered), true}
+}
