@@ -153,20 +153,15 @@ var (
 )
 
 // Conn is a connection to a server that has let the player in. What the server sent after its login success is still
-// in Reader. Reader and Writer have the compression the server asked for.
+// in Reader. Reader and Writer have the compression the server asked for. The net.Conn underneath is there to be closed
+// and for its addresses and deadlines; reading or writing it directly breaks the framing.
 type Conn struct {
+	net.Conn
 	Server    string
-	Reader    *frame.Reader // to be released by whoever reads it
+	Reader    *frame.Reader // to be released by whoever reads it; Close does not
 	Writer    *frame.Writer
 	Threshold int // of compression; negative: none
-	net       net.Conn
 }
-
-// Close closes the connection; it does not release Reader.
-func (c *Conn) Close() error { return c.net.Close() }
-
-// NetConn is the connection underneath, for deadlines.
-func (c *Conn) NetConn() net.Conn { return c.net }
 
 // Dial logs a player in on a server and returns when the server has said so. It fails with a *KickError when the
 // server refuses; a stage that takes too long is a net.Error with Timeout. When ctx ends, so does Dial.
@@ -188,7 +183,7 @@ func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{Server: s.Name, Reader: frame.NewReader(n, frame.Limits{}), Writer: frame.NewWriter(n), Threshold: -1, net: n}
+	c := &Conn{n, s.Name, frame.NewReader(n, frame.Limits{}), frame.NewWriter(n), -1}
 	n.SetDeadline(time.Now().Add(t.Login))
 	stop := context.AfterFunc(ctx, func() { n.SetDeadline(time.Unix(1, 0)) })
 	l := login{s, id, v, c, false}
@@ -255,7 +250,7 @@ type login struct {
 
 func (l *login) run() error {
 	if l.SendProxy {
-		if _, err := l.c.net.Write(proxyHeader(netip.AddrPortFrom(l.id.Addr, l.id.SourcePort), l.c.net.RemoteAddr())); err != nil {
+		if _, err := l.c.Conn.Write(proxyHeader(netip.AddrPortFrom(l.id.Addr, l.id.SourcePort), l.c.RemoteAddr())); err != nil {
 			return err
 		}
 	}
