@@ -1,0 +1,170 @@
+// Package admin shows the state of the program over HTTP: /healthz for whatever
+// watches it, /metrics for Prometheus. It promises that strangers learn nothing
+// but that it is up, and that every counter is there from the start, at zero, so
+// that a rate over it is right from the first event on.
+package admin
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/netip"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Admin holds the metrics and serves both pages. Metrics are to be added before
+// it serves.
+type Admin struct {
+	networks []netip.Prefix
+	registry *prometheus.Registry
+	health   func() Health
+}
+
+// Health is what /healthz says.
+type Health struct {
+	OK bool // answers 200; else 503
+	// State is a word for it, such as "running" or "stopping".
+	State string
+	// Details are shown to the allowed networks only: numbers, texts.
+	Details map[string]any
+}
+
+// Loopback is who may see everything unless somebody else is named.
+func Loopback() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+}
+
+// New makes the pages. networks are those that may read /metrics and the details
+// of /healthz; nil is [Loopback], an empty list nobody. health is called for each
+// request to /healthz.
+func New(networks []netip.Prefix, health func() Health) *Admin {
+	if networks == nil {
+		networks = Loopback()
+	}
+	a := &Admin{networks: networks, registry: prometheus.NewRegistry(), health: health}
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return a
+}
+
+// Gauge adds a value that goes up and down. It panics, like all that add, when
+// the name is taken or not one that Prometheus allows.
+func (a *Admin) Gauge(name, help string, read func() float64) {
+	a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
+}
+
+// Counter adds a value that only grows.
+func (a *Admin) Counter(name, help string, read func() float64) {
+	a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
+}
+
+// Counters adds values that only grow, one for each value of a label. read has to
+// give every one of them each time, those at zero too.
+func (a *Admin) Counters(name, help, label string, read func(emit func(value string, n float64))) {
+	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, []string{label}, nil), read})
+}
+
+// Other is the label of what a [Admin.Tally] was not told of beforehand.
+const Other = "other"
+
+// Tally adds counters, one for each value, and returns the function that counts.
+// It may be called from any goroutine.
+func (a *Admin) Tally(name, help, label string, values []string) (count func(value string)) {
+	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
+	a.registry.MustRegister(vec)
+	known := map[string]prometheus.Counter{Other: vec.WithLabelValues(Other)}
+	for _, v := range values {
+		known[v] = vec.WithLabelValues(v)
+	}
+	return func(value string) {
+		c, ok := known[value]
+		if !ok {
+			c = known[Other] // rather than a new one: labels must not multiply
+		}
+		c.Inc()
+	}
+}
+
+// labelled is the collector of Counters.
+type labelled struct {
+	desc *prometheus.Desc
+	read func(emit func(value string, n float64))
+}
+
+func (l *labelled) Describe(out chan<- *prometheus.Desc) { out <- l.desc }
+
+func (l *labelled) Collect(out chan<- prometheus.Metric) {
+	l.read(func(value string, n float64) {
+		out <- prometheus.MustNewConstMetric(l.desc, prometheus.CounterValue, n, value)
+	})
+}
+
+// allowed tells whether the request comes from a network that may see all.
+func (a *Admin) allowed(r *http.Request) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return false
+	}
+	addr := from.Addr().Unmap().WithZone("")
+	for _, n := range a.networks {
+		if n.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// Metrics serves /metrics.
+func (a *Admin) Metrics() http.Handler {
+	page := sync.OnceValue(func() http.Handler {
+		return promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !a.allowed(r):
+			http.Error(w, "not for this network", http.StatusForbidden)
+		case onlyReads(w, r):
+			page().ServeHTTP(w, r)
+		}
+	})
+}
+
+// Healthz serves /healthz.
+func (a *Admin) Healthz() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !onlyReads(w, r) {
+			return
+		}
+		h := a.health()
+		body := map[string]any{}
+		if a.allowed(r) {
+			for k, v := range h.Details {
+				body[k] = v
+			}
+		}
+		body["state"] = h.State
+		b, err := json.Marshal(body)
+		if err != nil {
+			http.Error(w, "details cannot be encoded", http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		if !h.OK {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		w.Write(append(b, '\n'))
+	})
+}
+
+// onlyReads refuses other methods than GET and HEAD.
+func onlyReads(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	http.Error(w, "only GET", http.StatusMethodNotAllowed)
+	return false
+}

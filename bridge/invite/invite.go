@@ -1,0 +1,202 @@
+// Package invite joins the game connection to the voice socket: a player's
+// client asks, and is given a base URL and a fresh token, or told why not. It
+// promises that nothing a backend or a client sends on these channels goes
+// further than here, and that no token outlives its player's stay.
+package invite
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/handshake/offer"
+	"github.com/earshot-mc/earshot/proxy/session"
+)
+
+// Issuer makes and voids tokens; [token.Issuer] is one.
+//
+// [token.Issuer]: https://pkg.go.dev/github.com/earshot-mc/earshot/handshake/token#Issuer
+type Issuer interface {
+	// Mint fails when the player asks too often.
+	Mint(player uuid.UUID) (token string, ttl time.Duration, err error)
+	Forget(player uuid.UUID)
+}
+
+// Config is how invitations are made. Tokens is required.
+type Config struct {
+	Tokens Issuer
+	// PublicURL is the base URL to offer. Where it is empty, the player's own way
+	// to the game is: voice is served on the same port.
+	PublicURL string
+	// TLS says that this port speaks TLS, so that https is offered. Browsers
+	// have no microphone without it, but on loopback.
+	TLS bool
+	// Enabled says whether there is voice at all, at this moment; nil: always.
+	Enabled func() bool
+	// Allowed says whether a player may have it; nil: everybody.
+	Allowed func(player uuid.UUID) bool
+	Log     *slog.Logger // nil: none
+}
+
+// Inviter is the [session.Channels] of the voice channels. Its methods may be
+// called from any goroutine, and none of them waits.
+type Inviter struct {
+	cfg Config
+
+	mu      sync.Mutex
+	present map[uuid.UUID]player // by the newest session
+
+	// Counts since the start.
+	Offered     atomic.Uint64 // handshakes sent
+	Unavailable atomic.Uint64 // players told why not
+	Ignored     atomic.Uint64 // messages that were no hello
+}
+
+// player is what an invitation needs of a [session.Player].
+type player interface {
+	ID() uuid.UUID
+	Protocol() int32
+	Host() string
+	Port() uint16
+	Send(channel string, data []byte) error
+}
+
+var _ session.Channels = (*Inviter)(nil)
+
+// New makes an inviter.
+func New(cfg Config) *Inviter {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Inviter{cfg: cfg, present: make(map[uuid.UUID]player)}
+}
+
+// Owns tells the channels that never pass the proxy, in either direction.
+func (i *Inviter) Owns(channel string) bool { return strings.HasPrefix(channel, offer.Prefix) }
+
+// Message answers a client's hello. Everything else on our channels comes from
+// nobody who keeps to the protocol.
+func (i *Inviter) Message(p session.Player, channel string, data []byte) {
+	if channel != offer.Hello {
+		i.ignore(p, channel)
+		return
+	}
+	// A hello of a later version is answered too: the answer says which version
+	// this end speaks.
+	if err := offer.ParseHello(data); err != nil && !errors.Is(err, offer.ErrVersion) {
+		i.ignore(p, channel)
+		return
+	}
+	i.invite(p)
+}
+
+// Registered invites a client that announces that it listens for handshakes.
+func (i *Inviter) Registered(p session.Player, channels []string) {
+	for _, c := range channels {
+		if c == offer.Handshake {
+			i.invite(p)
+			return
+		}
+	}
+}
+
+// Joined notes the player's session, so that the end of an older one of the same
+// player does not void what the newer one was given.
+func (i *Inviter) Joined(p session.Player) { i.note(p) }
+
+// Left voids the player's token.
+func (i *Inviter) Left(p session.Player) {
+	id := p.ID()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if now, ok := i.present[id]; ok && now != player(p) {
+		return
+	}
+	delete(i.present, id)
+	i.cfg.Tokens.Forget(id)
+}
+
+func (i *Inviter) note(p player) {
+	i.mu.Lock()
+	i.present[p.ID()] = p
+	i.mu.Unlock()
+}
+
+func (i *Inviter) ignore(p player, channel string) {
+	i.Ignored.Add(1)
+	i.cfg.Log.Debug("message on a voice channel ignored", "player", p.ID(), "channel", channel)
+}
+
+// invite sends a handshake, or the reason why there is none.
+func (i *Inviter) invite(p player) {
+	i.note(p)
+	id := p.ID()
+	if i.cfg.Enabled != nil && !i.cfg.Enabled() {
+		i.unavailable(p, offer.Disabled)
+		return
+	}
+	if i.cfg.Allowed != nil && !i.cfg.Allowed(id) {
+		i.unavailable(p, offer.NoPermission)
+		return
+	}
+	url := i.cfg.PublicURL
+	if url == "" {
+		var ok bool
+		if url, ok = baseURL(p.Host(), p.Port(), i.cfg.TLS); !ok {
+			i.cfg.Log.Debug("no voice for a client that did not say which address it joined by", "player", id)
+			i.unavailable(p, offer.Disabled)
+			return
+		}
+	}
+	token, ttl, err := i.cfg.Tokens.Mint(id)
+	if err != nil {
+		i.unavailable(p, offer.RateLimited)
+		return
+	}
+	if err := p.Send(offer.Handshake, offer.AppendHandshake(nil, url, token, ttl)); err != nil {
+		i.cfg.Log.Debug("voice handshake not sent", "player", id, "err", err)
+		return
+	}
+	i.Offered.Add(1)
+}
+
+// firstNamespaced is protocol 393, Minecraft 1.13: from then on channel names may
+// be long.
+const firstNamespaced = 393
+
+func (i *Inviter) unavailable(p player, why offer.Reason) {
+	i.Unavailable.Add(1)
+	if len(offer.Unavailable) > offer.LegacyChannel && p.Protocol() < firstNamespaced {
+		return // the name alone would disconnect such a client
+	}
+	if err := p.Send(offer.Unavailable, offer.AppendUnavailable(nil, why)); err != nil {
+		i.cfg.Log.Debug("voice refusal not sent", "player", p.ID(), "err", err)
+	}
+}
+
+// baseURL is where the client already found the proxy. The host is the client's
+// word; it goes back to nobody but that client, and only if it can be a host.
+func baseURL(host string, port uint16, secure bool) (string, bool) {
+	host = strings.Trim(host, "[]")
+	if host == "" || port == 0 {
+		return "", false
+	}
+	if addr, err := netip.ParseAddr(host); err == nil {
+		host = addr.WithZone("").String() // a zone means nothing to others
+	} else if len(host) > 253 || strings.Trim(host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_") != "" {
+		return "", false
+	}
+	scheme := "http"
+	if secure {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(port))), true
+}
