@@ -169,6 +169,24 @@ func TestViewsAreNewestOnlyAndWait(t *testing.T) {
 	}
 }
 
+func TestWaits(t *testing.T) {
+	s, f, sweep := timed(t)
+	defer sweep.Close()
+	f.room = 3
+	s.Audio(nil, []byte("sound"))
+	s.View(2, []byte("view"))
+	if !s.Waits(2) || s.Waits(1) {
+		t.Error("a view behind sound does not wait")
+	}
+	s.mu.Lock()
+	f.room = 10 // the sound, and a part of the view
+	s.flush(s.sweep.now())
+	s.mu.Unlock()
+	if s.Waits(2) {
+		t.Error("a view on its way waits")
+	}
+}
+
 func TestLargeView(t *testing.T) {
 	o, f := &outbox{}, &fake{room: 1000}
 	view := bytes.Repeat([]byte("v"), 262_144)

@@ -260,6 +260,14 @@ func (s *Socket) View(kind int, text []byte) {
 	s.mu.Unlock()
 }
 
+// Waits tells whether the last view of a kind is still to be sent. When it is
+// not, whatever is given to the socket from then on reaches the peer after it.
+func (s *Socket) Waits(kind int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.outbox.views[kind] != nil
+}
+
 // Reply sends a text message that answers a request; replies keep their order.
 // A peer that asks more than it reads is closed with [Flood].
 func (s *Socket) Reply(text []byte) {
