@@ -11,16 +11,22 @@ import (
 	kzlib "github.com/klauspost/compress/zlib"
 )
 
+// BenchmarkCFB8 compares with the way through crypto/aes in the same run.
 func BenchmarkCFB8(b *testing.B) {
 	buf := noise(64<<10, 1)
-	c, _ := newCFB8(secret)
-	for name, do := range map[string]func([]byte){"encrypt": c.encrypt, "decrypt": c.decrypt} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(buf)))
-			for b.Loop() {
-				do(buf)
-			}
-		})
+	for _, name := range []string{"generic", "usual"} {
+		c := ciphers(secret)[name]
+		for _, way := range []struct {
+			name string
+			do   func([]byte)
+		}{{"encrypt", c.encrypt}, {"decrypt", c.decrypt}} {
+			b.Run(way.name+"/"+name, func(b *testing.B) {
+				b.SetBytes(int64(len(buf)))
+				for b.Loop() {
+					way.do(buf)
+				}
+			})
+		}
 	}
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// DefaultLevel compresses about ten times as fast as level 6 of the standard
-// library at nearly the same ratio on chunk data.
+// DefaultLevel is a low level: on chunk data it comes within a tenth of level
+// 6's size at a fraction of the standard library's time.
 const DefaultLevel = 3
 
 type inflater struct {
