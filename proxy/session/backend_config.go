@@ -1,0 +1,56 @@
+package session
+
+import (
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// backendConfig decides what a backend sends while it is in configuration.
+func (s *Session) backendConfig(l *link, e *event) verdict {
+	switch e.packet {
+	case proto.KeepAlive:
+		return s.asked(l, e)
+	case proto.CustomPayload:
+		if e.channel != "" {
+			return s.backendMessage(l, e)
+		}
+	case proto.Disconnect:
+		s.lost(l, EndKicked, kicked(s.version.Protocol, proto.Config, e.body))
+		return handled
+	case proto.FinishConfiguration:
+		return s.finishing(l, e)
+	}
+	return forward
+}
+
+// finishing is finish configuration: what comes after it, from the backend and to the client, is play.
+func (s *Session) finishing(l *link, e *event) verdict {
+	if s.awaitEnd || !s.pass(e, s.self) {
+		return handled
+	}
+	s.out = proto.Play
+	s.awaitEnd = true
+	l.pump.enter(proto.Play)
+	l.pump.mark.allow(s.set.Timeouts.Read)
+	s.within(s.set.Timeouts.ConfigAnswer, s.stuck)
+	s.route()
+	return handled
+}
+
+// stuck is a client that does not acknowledge a change of state.
+func (s *Session) stuck() {
+	s.end(EndUnanswered, plain("Your client did not answer in time"))
+}
+
+// asked is a backend's keep-alive. Its question is noted before the client can answer it.
+func (s *Session) asked(l *link, e *event) verdict {
+	id, err := packet.ParseKeepAlive(s.version.Protocol, e.body)
+	if err != nil {
+		s.core.Counters.decode[proto.Clientbound][proto.KeepAlive].Add(1)
+		return forward
+	}
+	l.alive.ask(id, l.pump.state, time.Now())
+	return forward
+}

@@ -1,0 +1,93 @@
+package session
+
+import (
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// backendPlay decides what a backend sends while it is in play.
+func (s *Session) backendPlay(l *link, e *event) verdict {
+	switch e.packet {
+	case proto.KeepAlive:
+		return s.asked(l, e)
+	case proto.CustomPayload:
+		if e.channel != "" {
+			return s.backendMessage(l, e)
+		}
+	case proto.JoinGame:
+		return s.joinGame(l, e)
+	case proto.Disconnect:
+		s.lost(l, EndKicked, kicked(s.version.Protocol, proto.Play, e.body))
+		return handled
+	case proto.StartConfiguration:
+		return s.startConfiguration(l, e)
+	case proto.SetCompression:
+		return s.recompress(l, e)
+	}
+	return forward
+}
+
+// joinGame is the moment the player is on the backend: it becomes the current one, hears what it has missed, and
+// whatever waited for a client in play goes out.
+func (s *Session) joinGame(l *link, e *event) verdict {
+	if !s.pass(e, s.self) {
+		return handled
+	}
+	if l == s.inflight {
+		s.inflight, s.current = nil, l
+		s.log.Info("player is on a server", "backend", l.name)
+	}
+	s.playing = true
+	if !s.awaitEnd {
+		s.settled()
+	}
+	if !l.ready {
+		s.feed(l)
+	}
+	s.route()
+	if s.ending == endNone && s.core.channels != nil {
+		s.core.channels.Joined(s)
+	}
+	if s.ending == endNone {
+		s.deliver()
+	}
+	return handled
+}
+
+// startConfiguration is a backend that configures its player anew. From here on it sends configuration packets; the
+// client still sends play packets, which the backend still understands, until it acknowledges.
+func (s *Session) startConfiguration(l *link, e *event) verdict {
+	if s.awaitStart {
+		return handled
+	}
+	if l.pump.bundle.Swap(false) { // a client takes no change of state inside a bundle
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok {
+			s.toClient(id, nil)
+		}
+	}
+	if !s.pass(e, s.self) {
+		return handled
+	}
+	s.out = proto.Config
+	s.playing = false
+	s.awaitStart = true
+	l.pump.enter(proto.Config)
+	l.pump.mark.allow(s.set.Timeouts.BackendConfig)
+	s.within(s.set.Timeouts.ConfigAnswer, s.stuck)
+	s.route()
+	return handled
+}
+
+// recompress is the play packet by which a 1.8 backend changes the compression of its connection. The client's is ours.
+func (s *Session) recompress(l *link, e *event) verdict {
+	r := field.NewReader(e.body)
+	threshold := int(r.VarInt())
+	if r.End() != nil {
+		s.lost(l, EndBackendLost, plain("Server "+l.name+" broke the protocol"))
+		return handled
+	}
+	threshold = max(threshold, -1)
+	e.pump.threshold = threshold
+	l.recompress(threshold)
+	return handled
+}

@@ -1,0 +1,87 @@
+package session
+
+import (
+	"sync"
+
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// class says what the relay does with a packet id besides forwarding it. The zero class is a pass: the frame is never
+// opened. Bits combine.
+type class uint8
+
+const (
+	observed  class = 1 << iota // shown to the observer
+	held                        // waits for the owner's decision
+	channeled                   // a plugin message: held only when its channel concerns the proxy
+	noted                       // changes a flag of the relay itself
+)
+
+// classes is the class of each id in one state and direction. Ids from 256 on do not exist and pass.
+type classes [256]class
+
+// needs is what the proxy itself looks at; who is not listed passes.
+var needs = [...]struct {
+	state   proto.State
+	dir     proto.Dir
+	class   class
+	packets []proto.Packet
+}{
+	{proto.Config, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.FinishConfiguration}},
+	{proto.Config, proto.Clientbound, noted, []proto.Packet{proto.RegistryData}},
+	{proto.Config, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.FinishConfiguration, proto.ClientInformation}},
+	{proto.Play, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.JoinGame,
+		proto.StartConfiguration, proto.SetCompression}},
+	{proto.Play, proto.Clientbound, noted, []proto.Packet{proto.BundleDelimiter}},
+	{proto.Play, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.ConfigurationAcknowledged,
+		proto.ClientInformation, proto.ChatSessionUpdate}},
+	{proto.Config, proto.Clientbound, channeled, []proto.Packet{proto.CustomPayload}},
+	{proto.Config, proto.Serverbound, channeled, []proto.Packet{proto.CustomPayload}},
+	{proto.Play, proto.Clientbound, channeled, []proto.Packet{proto.CustomPayload}},
+	{proto.Play, proto.Serverbound, channeled, []proto.Packet{proto.CustomPayload}},
+}
+
+// classTables compiles each table once and keeps it; what a Watch wants of a version never changes.
+type classTables struct {
+	watch Watch
+	mu    sync.Mutex
+	done  map[classKey]*classes
+}
+
+type classKey struct {
+	v *proto.Version
+	s proto.State
+	d proto.Dir
+}
+
+func (t *classTables) get(v *proto.Version, s proto.State, d proto.Dir) *classes {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	key := classKey{v, s, d}
+	if c := t.done[key]; c != nil {
+		return c
+	}
+	c := new(classes)
+	add := func(p proto.Packet, bits class) {
+		if id, ok := v.ID(s, d, p); ok {
+			c[id] |= bits
+		}
+	}
+	for _, n := range needs {
+		if n.state == s && n.dir == d {
+			for _, p := range n.packets {
+				add(p, n.class)
+			}
+		}
+	}
+	if t.watch != nil && (s == proto.Config || s == proto.Play) {
+		for _, p := range t.watch.Wants(v, s, d) {
+			add(p, observed)
+		}
+	}
+	if t.done == nil {
+		t.done = map[classKey]*classes{}
+	}
+	t.done[key] = c
+	return c
+}

@@ -1,0 +1,107 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/auth"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// authenticate finds out from the session server who the client is. What it said of itself is forgotten but for the
+// name under which it is looked up.
+func (s *Session) authenticate(start packet.LoginStart) bool {
+	if !s.nameAllowed(start.Name) {
+		return s.refuse(EndBadName, badName)
+	}
+	l, err := s.core.cfg.Auth.Begin(s.protocol, start)
+	if err != nil {
+		return s.unverified(err)
+	}
+	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.EncryptionBegin)
+	if err := s.w.Packet(id, packet.AppendEncryptionRequest(nil, s.protocol, l.Request())); err != nil {
+		return s.broke(err)
+	}
+	body, ok := s.next(proto.EncryptionBegin)
+	if !ok {
+		return false
+	}
+	response, err := packet.ParseEncryptionResponse(s.protocol, body)
+	if err != nil {
+		return s.garbage(err.Error())
+	}
+	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set.Timeouts.Login))
+	defer cancel()
+	secret, err := l.Answer(ctx, response)
+	if err != nil {
+		// The client encrypts by now and we cannot: it would not understand a reason.
+		s.ending = EndEncryption
+		s.log.Debug("encryption failed", "error", err)
+		return false
+	}
+	if err := errors.Join(s.r.SetCipher(secret), s.w.SetCipher(secret)); err != nil {
+		s.ending = EndEncryption
+		return false
+	}
+	var p auth.Profile
+	if gone := s.whileConnected(ctx, func(ctx context.Context) { p, err = l.Join(ctx, s.address.Addr()) }); gone != nil {
+		return s.broke(gone)
+	}
+	if err != nil {
+		return s.unverified(err)
+	}
+	if !s.nameAllowed(p.Name) {
+		return s.refuse(EndBadName, badName)
+	}
+	s.id, s.name, s.properties, s.key, s.online = p.ID, p.Name, p.Properties, start.Key, true
+	return true
+}
+
+func (s *Session) nameAllowed(name string) bool {
+	return packet.ValidName(name) || s.set.OddNames && name != "" && printable(name) == name
+}
+
+// unverified refuses a login that the session server, or the client's key, does not support.
+func (s *Session) unverified(err error) bool {
+	e := EndAuthDown
+	switch {
+	case errors.Is(err, auth.ErrUnverified):
+		e = EndUnauthenticated
+	case errors.Is(err, auth.ErrKeyMissing), errors.Is(err, auth.ErrKeyExpired), errors.Is(err, auth.ErrKeyInvalid):
+		e = EndBadKey
+	case errors.Is(err, auth.ErrServersDown):
+		s.log.Error("players cannot be authenticated", "error", err)
+	}
+	return s.refuse(e, reason{text: auth.Reason(err)})
+}
+
+// whileConnected runs f, which waits for somebody else, and cancels it when the client leaves, has had its time or is
+// ordered to go; then it returns why. The client has nothing to say meanwhile; what it says all the same stays in the
+// reader.
+func (s *Session) whileConnected(ctx context.Context, f func(context.Context)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	heard := make(chan error, 1)
+	go func() {
+		err := errQuit
+		defer func() { heard <- err }()
+		defer s.caught()
+		if err = s.r.Fill(); err != nil {
+			cancel()
+		}
+	}()
+	f(ctx)
+	canceled := ctx.Err() != nil
+	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is needed
+	err := <-heard
+	s.patience(s.set.Timeouts.Login)
+	switch {
+	case canceled && err == nil:
+		return context.DeadlineExceeded
+	case canceled || err != nil && !isTimeout(err):
+		return err
+	}
+	return nil
+}

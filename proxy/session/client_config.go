@@ -1,0 +1,109 @@
+package session
+
+import (
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// clientConfig decides what the client sends while it is in configuration.
+func (s *Session) clientConfig(e *event) verdict {
+	switch e.packet {
+	case proto.ClientInformation:
+		return s.information(e)
+	case proto.CustomPayload:
+		if e.channel != "" {
+			return s.clientMessage(e)
+		}
+	case proto.KeepAlive:
+		return s.answered(e)
+	case proto.FinishConfiguration:
+		return s.configured(e)
+	}
+	if e.pump.dest.Load() != nil {
+		return forward
+	}
+	// Every other packet of this state answers a backend, and the one that asked is gone.
+	s.core.Counters.Dropped[proto.Serverbound].Add(1)
+	return handled
+}
+
+// configured is the client's answer to finish configuration: from here on it speaks play, and so do we to the backend.
+// The backend's join game may have come before.
+func (s *Session) configured(e *event) verdict {
+	if !s.awaitEnd || len(e.body) != 0 {
+		return s.violation("acknowledged a configuration that is not finished")
+	}
+	s.awaitEnd = false
+	s.in = proto.Play
+	s.client.enter(proto.Play)
+	if l := s.partner(); l != nil {
+		s.toBackend(l, proto.FinishConfiguration, nil)
+		l.out = proto.Play
+		s.answeredChange()
+		if !s.playing && !s.awaitStart {
+			s.within(s.set.Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in")) })
+		}
+	}
+	s.route()
+	return handled
+}
+
+// answeredChange ends the wait for the client once it has acknowledged every change of state.
+func (s *Session) answeredChange() {
+	if !s.awaitStart && !s.awaitEnd {
+		s.settled()
+	}
+}
+
+// information is the client's settings. The backend hears them now, and every later one when it is joined.
+func (s *Session) information(e *event) verdict {
+	if len(e.body) <= maxInformation {
+		s.memory.information = append([]byte(nil), e.body...)
+		s.list(e.body)
+	}
+	return s.forwardOrWait(e, true)
+}
+
+// forwardOrWait passes a packet on, or keeps it for the backend to come.
+func (s *Session) forwardOrWait(e *event, stated bool) verdict {
+	if e.pump.dest.Load() != nil {
+		return forward
+	}
+	if !s.memory.wait(e.packet, e.body, stated) {
+		s.core.Counters.Overflows.Add(1)
+		s.end(EndOverflow, plain("Too many messages before a server was ready"))
+	}
+	return handled
+}
+
+// answered is a keep-alive of the client. It goes to the backend that asked, if that still waits for it in the state
+// in which it was given; everything else is swallowed.
+func (s *Session) answered(e *event) verdict {
+	id, err := packet.ParseKeepAlive(s.version.Protocol, e.body)
+	if err != nil {
+		s.core.Counters.decode[proto.Serverbound][proto.KeepAlive].Add(1)
+		return handled
+	}
+	for _, l := range []*link{s.current, s.inflight} {
+		if l == nil {
+			continue
+		}
+		q, ok := l.alive.answer(id)
+		if !ok {
+			continue
+		}
+		s.ping.Store(int64(time.Since(q.at)))
+		if l.out != s.in || q.state != s.in {
+			break // the backend would take it for an answer to something else
+		}
+		if to := e.pump.dest.Load(); to != nil && to.link == l {
+			return forward
+		}
+		s.toBackend(l, proto.KeepAlive, e.body)
+		return handled
+	}
+	s.core.Counters.Dropped[proto.Serverbound].Add(1)
+	return handled
+}

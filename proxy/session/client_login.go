@@ -1,0 +1,155 @@
+package session
+
+import (
+	"errors"
+	"net"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/auth"
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.As(err, &n) && n.Timeout()
+}
+
+func asViolation(err error, v *frame.Violation) bool { return errors.As(err, v) }
+
+// login takes a client from the handshake to login success. It reports whether there is a player now.
+func (s *Session) login() bool {
+	switch {
+	case s.version == nil && s.protocol < proto.Min:
+		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_client", spoken))
+	case s.version == nil:
+		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_server", spoken))
+	case s.transfer && !s.set.AcceptTransfers:
+		return s.refuse(EndTransfer, translated("multiplayer.disconnect.transfers_disabled"))
+	case !s.core.cfg.LoginGate(s.address.Addr()):
+		return s.refuse(EndThrottled, plain("You are logging in too often. Wait a moment and try again."))
+	case !s.patience(s.set.Timeouts.Login):
+		return s.broke(nil)
+	}
+	body, ok := s.next(proto.LoginStart)
+	if !ok {
+		return false
+	}
+	start, err := packet.ParseLoginStart(s.protocol, body)
+	if err != nil {
+		return s.garbage(err.Error())
+	}
+	s.name = start.Name
+	if s.set.Online {
+		ok = s.authenticate(start)
+	} else {
+		s.id = auth.OfflineID(start.Name)
+		ok = packet.ValidName(s.name) || s.refuse(EndBadName, badName)
+	}
+	return ok && s.claim() && s.succeed()
+}
+
+var badName = plain("This name is not allowed here: use 1 to 16 letters, digits and underscores.")
+
+// next reads one packet of the login state and insists that it is p.
+func (s *Session) next(p proto.Packet) ([]byte, bool) {
+	f, err := s.r.Next()
+	if err != nil {
+		return nil, s.broke(err)
+	}
+	if id, ok := s.version.ID(proto.Login, proto.Serverbound, p); !ok || id != f.ID {
+		return nil, s.garbage("packet out of order in login")
+	}
+	body, err := s.r.Body(f)
+	if err != nil {
+		return nil, s.broke(err)
+	}
+	return body, true
+}
+
+// claim makes the client the only one of its name and UUID. Online, the newcomer has proved to be the owner of the
+// account, so the one that is in goes; offline anybody can say any name, so the one that is in stays.
+func (s *Session) claim() bool {
+	limit := time.NewTimer(s.set.Timeouts.Replace)
+	defer limit.Stop()
+	for {
+		holder := s.core.players.claim(s, s.id, s.name)
+		if holder == nil {
+			s.claimed = true
+			return true
+		}
+		if !s.online {
+			return s.refuse(EndDuplicate, plain("Somebody is already playing here under this name."))
+		}
+		holder.leave(EndReplaced, translated("multiplayer.disconnect.duplicate_login"))
+		// Its backend must be gone too, or that would take the newcomer for the second one and throw it out.
+		select {
+		case <-holder.done:
+		case <-limit.C:
+			return s.refuse(EndDuplicate, plain("Your last session is still ending. Try again in a moment."))
+		case <-s.mail.poke:
+			return s.broke(nil)
+		}
+	}
+}
+
+// succeed ends the login and starts reading the client. From here on an order to leave is the owner's to see.
+func (s *Session) succeed() bool {
+	if o := s.mail.orders(); o != nil {
+		return s.refuse(o.ending, o.reason)
+	}
+	threshold := -1
+	if id, ok := s.version.ID(proto.Login, proto.Clientbound, proto.SetCompression); ok && s.set.Threshold >= 0 {
+		threshold = s.set.Threshold
+		s.w.Append(id, packet.AppendSetCompression(nil, threshold))
+		s.w.SetCompression(threshold)
+		s.r.SetCompression(threshold)
+	}
+	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
+	s.w.Append(id, packet.AppendLoginSuccess(nil, s.protocol, packet.LoginSuccess{
+		ID: s.id, Name: s.name, Properties: s.properties, Strict: !s.set.LenientErrors,
+	}))
+	if err := s.w.Flush(); err != nil {
+		return s.broke(err)
+	}
+	s.pending()
+	s.core.Counters.Logins.Add(1)
+	s.log = s.log.With("player", s.name)
+	s.log.Info("player logged in", "uuid", s.id, "protocol", s.protocol, "online", s.online)
+
+	s.ending = endNone
+	s.in, s.out = proto.Play, proto.Play
+	if s.version.HasConfiguration() {
+		s.in, s.out = proto.Login, proto.Config
+	}
+	s.r.SetLimits(frame.Limits{Strict: true})
+	s.conn.SetReadDeadline(time.Time{})
+	s.self = &outlet{w: s.w, threshold: threshold}
+	s.client = newPump(s, proto.Serverbound, s.r, threshold, nil)
+	s.client.enter(s.in)
+	s.client.mark.allow(s.set.Timeouts.Read)
+	s.greet()
+	s.client.start(func() { s.leave(EndIdle, translated("disconnect.timeout")) })
+	return true
+}
+
+// greet tells whoever is interested that there is a new player, before any of its packets is relayed.
+func (s *Session) greet() {
+	s.greeted = true
+	if w := s.core.cfg.Watch; w != nil {
+		s.observer = w.Watch(s)
+	}
+}
+
+// clientLogin is the login state after login success: one packet is left.
+func (s *Session) clientLogin(e *event) verdict {
+	if e.packet != proto.LoginAcknowledged || len(e.body) != 0 {
+		return s.violation("packet %d instead of the login acknowledgement", e.id)
+	}
+	s.settled()
+	s.in = proto.Config
+	s.client.enter(proto.Config)
+	s.begin()
+	return handled
+}

@@ -1,0 +1,46 @@
+package session
+
+import "github.com/earshot-mc/earshot/proxy/proto"
+
+// clientPlay decides what the client sends while it is in play.
+func (s *Session) clientPlay(e *event) verdict {
+	switch e.packet {
+	case proto.ClientInformation:
+		return s.information(e)
+	case proto.CustomPayload:
+		if e.channel != "" {
+			return s.clientMessage(e)
+		}
+	case proto.KeepAlive:
+		return s.answered(e)
+	case proto.ConfigurationAcknowledged:
+		return s.reconfiguring(e)
+	case proto.ChatSessionUpdate:
+		if l := s.partner(); l != nil && s.unsignable(l) {
+			// The session is signed for the account's UUID; a backend that knows the player by another would kick.
+			return handled
+		}
+	}
+	if e.pump.dest.Load() != nil {
+		return forward
+	}
+	s.core.Counters.Dropped[proto.Serverbound].Add(1)
+	return handled
+}
+
+// reconfiguring is the client's answer to start configuration: its next packet is one of the configuration state.
+func (s *Session) reconfiguring(e *event) verdict {
+	if !s.awaitStart || len(e.body) != 0 {
+		return s.violation("acknowledged a configuration that nobody started")
+	}
+	s.awaitStart = false
+	s.answeredChange()
+	s.in = proto.Config
+	s.client.enter(proto.Config)
+	if l := s.partner(); l != nil {
+		s.toBackend(l, proto.ConfigurationAcknowledged, nil)
+		l.out = proto.Config
+	}
+	s.route()
+	return handled
+}

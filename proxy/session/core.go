@@ -1,0 +1,183 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/proxy/auth"
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/status"
+)
+
+// Config is what a [Core] works with. Only Log and Settings are needed by everybody.
+type Config struct {
+	Settings Settings
+	Auth     *auth.Auth     // for Settings.Online
+	Status   *status.Status // nil: pings are not answered
+	Watch    Watch          // nil: nobody observes
+	Channels Channels       // nil: no plugin channel is ours
+
+	// Gates are asked once for each connection that wants a status or a login, before anything costly; nil: everybody may.
+	StatusGate, LoginGate func(netip.Addr) bool
+	Pending               *limit.Gauge // connections that are not players yet; nil: no bound
+
+	Log           *slog.Logger // nil: silent
+	HideAddresses bool         // keep players' addresses out of the log
+}
+
+// Core is what the sessions of one proxy share.
+type Core struct {
+	Counters Counters
+
+	cfg      Config
+	settings atomic.Pointer[Settings]
+	channels Channels
+	tables   classTables
+	players  *registry
+	watchdog *watchdog
+
+	mu      sync.Mutex
+	live    map[*Session]struct{}
+	closing *leave // set: nobody comes in any more
+	alive   sync.WaitGroup
+}
+
+// New returns a Core, which [Core.Shutdown] ends.
+func New(cfg Config) *Core {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	yes := func(netip.Addr) bool { return true }
+	if cfg.StatusGate == nil {
+		cfg.StatusGate = yes
+	}
+	if cfg.LoginGate == nil {
+		cfg.LoginGate = yes
+	}
+	if cfg.Pending == nil {
+		cfg.Pending = limit.NewGauge(0)
+	}
+	c := &Core{cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}}
+	c.tables.watch = cfg.Watch
+	c.Apply(cfg.Settings)
+	return c
+}
+
+// Apply replaces the settings for connections from now on.
+func (c *Core) Apply(s Settings) { c.settings.Store(s.withDefaults()) }
+
+// Serve runs one connection from its first byte to its end.
+func (c *Core) Serve(conn net.Conn) {
+	s := newSession(c, conn)
+	c.mu.Lock()
+	if c.closing != nil {
+		c.mu.Unlock()
+		conn.Close()
+		return
+	}
+	c.live[s] = struct{}{}
+	c.alive.Add(1)
+	c.mu.Unlock()
+	c.Counters.Connections.Add(1)
+	defer c.alive.Done()
+	s.run()
+}
+
+// finished strikes a session off every list.
+func (c *Core) finished(s *Session) {
+	if s.claimed {
+		c.players.release(s, s.id, s.name)
+	}
+	c.mu.Lock()
+	delete(c.live, s)
+	c.mu.Unlock()
+	c.Counters.ended[s.ending].Add(1)
+}
+
+// Players is a snapshot of the players, in no order.
+func (c *Core) Players() []Player {
+	all := c.players.all()
+	list := make([]Player, len(all))
+	for i, s := range all {
+		list[i] = s
+	}
+	return list
+}
+
+// Player finds a player by UUID, nil when there is none.
+func (c *Core) Player(id uuid.UUID) Player {
+	if s := c.players.get(id); s != nil {
+		return s
+	}
+	return nil
+}
+
+// Online is how many players there are.
+func (c *Core) Online() int { return c.players.len() }
+
+// Open is how many connections there are, players included.
+func (c *Core) Open() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.live)
+}
+
+// server finds a backend by name.
+func (s *Settings) server(name string) *backend.Server {
+	for i := range s.Servers {
+		if strings.EqualFold(s.Servers[i].Name, name) {
+			return &s.Servers[i]
+		}
+	}
+	return nil
+}
+
+var errStuck = errors.New("sessions were still ending when the time for it was over")
+
+// Shutdown lets nobody in any more and disconnects everybody with the reason, each in the state it is in. When ctx ends
+// before they are gone their sockets are closed under them. It returns when no session is left, or, with an error, a
+// moment after ctx ended.
+func (c *Core) Shutdown(ctx context.Context, r string) error {
+	l := leave{EndShutdown, plain(r)}
+	c.mu.Lock()
+	first := c.closing == nil
+	c.closing = &l
+	for s := range c.live {
+		s.leave(l.ending, l.reason)
+	}
+	c.mu.Unlock()
+	gone := make(chan struct{})
+	go func() {
+		c.alive.Wait()
+		if first {
+			c.watchdog.close()
+		}
+		close(gone)
+	}()
+	select {
+	case <-gone:
+		return nil
+	case <-ctx.Done():
+	}
+	c.mu.Lock()
+	for s := range c.live {
+		s.kill()
+	}
+	c.mu.Unlock()
+	select {
+	case <-gone:
+		return nil
+	case <-time.After(time.Second):
+		return errStuck
+	}
+}

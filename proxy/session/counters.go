@@ -1,0 +1,53 @@
+package session
+
+import (
+	"sync/atomic"
+
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Counters are what the sessions of a [Core] count, all since the start. Read them at any time.
+type Counters struct {
+	Connections atomic.Uint64          // accepted
+	Logins      atomic.Uint64          // login success sent
+	ended       [endings]atomic.Uint64 // connections by ending
+	decode      [2][256]atomic.Uint64  // packets that could not be decoded, by direction and packet
+	Traffic     [2]Traffic             // by proto.Dir
+	Overflows   atomic.Uint64          // messages that a full queue refused
+	Forged      [2]atomic.Uint64       // plugin messages on channels of ours that were not forwarded, by proto.Dir
+	Dropped     [2]atomic.Uint64       // packets that came in a state in which they could not go on, by proto.Dir
+	Dials       atomic.Uint64          // backend connections tried
+	DialFails   atomic.Uint64          // of these, refused or failed before the login was complete
+}
+
+// Traffic is what one direction carried. Frames are counted once: by the most costly thing that happened to them.
+type Traffic struct {
+	Passed, Tapped, Held, Recoded atomic.Uint64 // frames: never opened, shown to the observer, decided by the owner, framed anew
+	Bytes                         atomic.Uint64 // wire bytes read
+}
+
+// Ended is how many connections ended with e.
+func (c *Counters) Ended(e Ending) uint64 {
+	if e >= endings {
+		return 0
+	}
+	return c.ended[e].Load()
+}
+
+// Undecoded is how many packets p of a direction could not be decoded; they were forwarded all the same.
+func (c *Counters) Undecoded(d proto.Dir, p proto.Packet) uint64 { return c.decode[d&1][p].Load() }
+
+// tally is what a relay counted in one batch; one goroutine's, added to the shared Traffic once per read.
+type tally struct{ passed, tapped, held, recoded, bytes uint64 }
+
+func (t *tally) addTo(c *Traffic) {
+	for _, x := range [...]struct {
+		n *uint64
+		c *atomic.Uint64
+	}{{&t.passed, &c.Passed}, {&t.tapped, &c.Tapped}, {&t.held, &c.Held}, {&t.recoded, &c.Recoded}, {&t.bytes, &c.Bytes}} {
+		if *x.n != 0 {
+			x.c.Add(*x.n)
+			*x.n = 0
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package session
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// grace is how long a leaving client may take for each of: to accept what is being written to it, to accept the
+// disconnect packet, and to hang up itself. Three of them fit into a shutdown.
+const grace = 2 * time.Second
+
+// reason is what a leaving player is told.
+type reason struct {
+	text packet.Text
+	raw  []byte // the body of a backend's disconnect packet of the configuration or play state, passed on as it is
+}
+
+func plain(s string) reason { return reason{text: packet.Plain(s)} }
+
+func translated(key string, with ...string) reason {
+	return reason{text: packet.Translatable(key, with...)}
+}
+
+// kicked is the reason in a backend's disconnect packet of that state. One that we cannot read still reaches the client.
+func kicked(protocol int32, st proto.State, body []byte) reason {
+	return reason{text: packet.ReadText(field.NewReader(body), protocol, st), raw: append([]byte(nil), body...)}
+}
+
+// body is the disconnect packet's body in a state.
+func (r reason) body(protocol int32, st proto.State) []byte {
+	if r.raw != nil && st != proto.Login {
+		return r.raw // configuration and play write components alike
+	}
+	return r.text.Append(nil, protocol, st)
+}
+
+// String is for logs.
+func (r reason) String() string { return printable(r.text.String()) }
+
+// printable makes a stranger's text fit for one line of a log: no control characters, no § and not too long.
+func printable(s string) string {
+	s = strings.Map(func(c rune) rune {
+		if c < ' ' || c == '§' || c >= 0x7f && c < 0xa0 || c == 0x2028 || c == 0x2029 {
+			return -1
+		}
+		return c
+	}, s)
+	if len(s) > 256 {
+		s = strings.ToValidUTF8(s[:256], "") + "…"
+	}
+	return s
+}
+
+// end closes the session from the owner's side: backends first, so that nothing more goes to the client, then the
+// reason in the state that the client is in. It is the only place that sends a disconnect packet after the login.
+func (s *Session) end(e Ending, r reason) {
+	if s.ending != endNone {
+		return
+	}
+	s.ending = e
+	for _, l := range []*link{s.current, s.inflight} {
+		if l != nil {
+			s.closeLink(l)
+			s.bundle = s.bundle || l.pump.bundle.Load()
+		}
+	}
+	s.current, s.inflight = nil, nil
+	// The client's reader may be waiting for bytes; it has to go before somebody else reads what it left.
+	s.client.stop()
+	s.conn.SetReadDeadline(time.Now())
+	<-s.client.ended
+	s.w.SetWriteTimeout(grace)
+	if s.bundle {
+		// A client holds back what comes inside a bundle, and would never show the reason.
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.out == proto.Play {
+			s.w.Append(id, nil)
+		}
+	}
+	s.goodbye(s.out, r)
+}
+
+// goodbye sends the disconnect packet of a state and hangs up so that it arrives: closing a socket that has unread
+// bytes would throw away what is on its way.
+func (s *Session) goodbye(st proto.State, r reason) {
+	id, ok := s.version.ID(st, proto.Clientbound, proto.Disconnect)
+	if !ok || s.w.Packet(id, r.body(s.version.Protocol, st)) != nil {
+		return
+	}
+	s.hangUp()
+}
+
+// hangUp ends our direction and waits for the client to end its own.
+func (s *Session) hangUp() {
+	half, ok := s.conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	s.conn.SetReadDeadline(time.Now().Add(grace))
+	io.Copy(io.Discard, io.LimitReader(struct{ io.Reader }{s.conn}, 8<<20))
+}
+
+// violation ends a session whose client broke the protocol.
+func (s *Session) violation(format string, args ...any) verdict {
+	what := fmt.Sprintf(format, args...)
+	s.log.Debug("client broke the protocol", "what", what, "state", s.in)
+	s.end(EndProtocol, plain("Protocol error: "+what))
+	return handled
+}
+
+// unreachable is why a write to the client failed.
+func unreachable(err error) Ending {
+	if n, ok := err.(net.Error); ok && n.Timeout() {
+		return EndStalled
+	}
+	return EndLeft
+}

@@ -1,0 +1,257 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"math/rand/v2"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// ownAlive is how often a client without a backend is asked for a sign of life, so that neither side takes the other
+// for dead while backends are tried.
+const ownAlive = 10 * time.Second
+
+// deadline is what happens when the present stage takes too long. A zero at means it may.
+type deadline struct {
+	at   time.Time
+	late func()
+}
+
+// within starts a stage that must be over in d; the next call replaces it.
+func (s *Session) within(d time.Duration, late func()) {
+	s.deadline = deadline{time.Now().Add(d), late}
+}
+
+// settled ends the stage.
+func (s *Session) settled() { s.deadline = deadline{} }
+
+// own is the owner: from login success to the end all that happens to the session happens here, one thing at a time.
+func (s *Session) own() {
+	s.timer = time.NewTimer(time.Hour)
+	defer s.timer.Stop()
+	s.nextAlive = time.Now().Add(ownAlive)
+	if s.in == proto.Play {
+		s.begin()
+	} else {
+		s.deadline = deadline{s.born.Add(s.set.Timeouts.Login), func() { s.end(EndHandshakeTimeout, translated("multiplayer.disconnect.slow_login")) }}
+	}
+	s.deliver() // an order to leave may have come during the login
+	for s.ending == endNone {
+		s.arm()
+		select {
+		case e := <-s.events:
+			s.take(e)
+		case <-s.mail.poke:
+			s.deliver()
+		case <-s.timer.C:
+			s.tick()
+		}
+	}
+}
+
+// arm sets the timer to whatever is due first.
+func (s *Session) arm() {
+	at := s.deadline.at
+	if s.current == nil && (at.IsZero() || s.nextAlive.Before(at)) {
+		at = s.nextAlive
+	}
+	if at.IsZero() {
+		s.timer.Stop()
+		return
+	}
+	s.timer.Reset(time.Until(at))
+}
+
+func (s *Session) tick() {
+	now := time.Now()
+	if d := s.deadline; !d.at.IsZero() && !now.Before(d.at) {
+		s.settled()
+		d.late()
+		return
+	}
+	if s.current == nil && !now.Before(s.nextAlive) {
+		s.nextAlive = now.Add(ownAlive)
+		s.keepAlive()
+	}
+}
+
+// keepAlive asks the client for a sign of life; its answer belongs to no backend and is swallowed.
+func (s *Session) keepAlive() {
+	id, ok := s.version.ID(s.out, proto.Clientbound, proto.KeepAlive)
+	if !ok || s.in != s.out {
+		return
+	}
+	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, int64(rand.Int32())))
+}
+
+// take handles one event and lets the pump go on.
+func (s *Session) take(e *event) {
+	if e.outcome != nil {
+		s.arrived(e.outcome)
+		return
+	}
+	v := handled
+	switch {
+	case e.failed != nil:
+		s.unwritable(e.failed, e.err)
+	case e.err != nil:
+		s.finished(e.pump, e.err)
+	case e.pump.dir == proto.Serverbound:
+		v = s.fromClient(e)
+	default:
+		v = s.fromBackend(e)
+	}
+	e.pump.reply <- v // there is room: a pump asks one thing at a time
+}
+
+// fromClient hands a frame to the handler of the state in which the client sent it.
+func (s *Session) fromClient(e *event) verdict {
+	switch s.in {
+	case proto.Login:
+		return s.clientLogin(e)
+	case proto.Config:
+		return s.clientConfig(e)
+	default:
+		return s.clientPlay(e)
+	}
+}
+
+// fromBackend likewise. What a backend that was given up still had to say is dropped.
+func (s *Session) fromBackend(e *event) verdict {
+	l := e.pump.link
+	if l != s.current && l != s.inflight {
+		return handled
+	}
+	if e.pump.dest.Load() == nil {
+		// The client is in another state than the backend thinks. There is no telling what it would make of this.
+		s.core.Counters.Dropped[proto.Clientbound].Add(1)
+		if e.packet != proto.Disconnect {
+			return handled
+		}
+	}
+	if e.pump.state == proto.Config {
+		return s.backendConfig(l, e)
+	}
+	return s.backendPlay(l, e)
+}
+
+// finished is the end of one side's stream.
+func (s *Session) finished(p *pump, err error) {
+	var bad frame.Violation
+	if p.link != nil {
+		if p.link != s.current && p.link != s.inflight {
+			return
+		}
+		ending, why := EndBackendLost, "closed the connection"
+		switch {
+		case p.mark.late.Load():
+			ending, why = EndBackendTimeout, "does not answer any more"
+		case errors.As(err, &bad):
+			why = "sent a packet that cannot be read"
+			s.log.Error("backend broke the protocol", "backend", p.link.name, "error", err)
+		}
+		s.lost(p.link, ending, plain("Server "+p.link.name+" "+why))
+		return
+	}
+	switch {
+	case s.mail.orders() != nil: // the watchdog's, or whoever's: it says why better than the error does
+		s.deliver()
+	case errors.As(err, &bad):
+		s.violation("%s", string(bad))
+	case errors.Is(err, io.EOF):
+		s.end(EndLeft, plain(""))
+	default:
+		s.log.Debug("client connection broke", "error", err)
+		s.end(EndLeft, plain(""))
+	}
+}
+
+// unwritable is a failed write to one side.
+func (s *Session) unwritable(to *outlet, err error) {
+	if to.link == nil {
+		s.end(unreachable(err), plain("Timed out"))
+		return
+	}
+	if to.link == s.current || to.link == s.inflight {
+		s.lost(to.link, EndBackendLost, plain("Lost the connection to server "+to.link.name))
+	}
+}
+
+// toClient sends a packet of the state s.out.
+func (s *Session) toClient(id int32, body []byte) {
+	if err := s.w.Packet(id, body); err != nil {
+		s.unwritable(s.self, err)
+	}
+}
+
+// toBackend sends a packet of the state l.out.
+func (s *Session) toBackend(l *link, p proto.Packet, body []byte) {
+	id, ok := s.version.ID(l.out, proto.Serverbound, p)
+	if !ok {
+		return
+	}
+	if err := l.to.w.Packet(id, body); err != nil {
+		s.unwritable(l.to, err)
+	}
+}
+
+// pass sends a held frame on as the wire bytes that it is, where they are valid, and reports whether the session goes
+// on. It is for frames that must be out before the owner does the next thing.
+func (s *Session) pass(e *event, to *outlet) bool {
+	if err := e.pump.send(e, to); err != nil {
+		s.unwritable(to, err)
+	}
+	return s.ending == endNone
+}
+
+// partner is the backend that hears the client: the one it is on the way to as long as there is no other.
+func (s *Session) partner() *link {
+	if s.current != nil {
+		return s.current
+	}
+	return s.inflight
+}
+
+// route decides where frames go without being asked about: to the other side whenever both are in the same state. It is
+// called after every change of a state.
+func (s *Session) route() {
+	l := s.partner()
+	s.client.dest.Store(nil)
+	if l == nil {
+		return
+	}
+	if l.ready && l.out == s.in {
+		s.client.dest.Store(l.to)
+	}
+	if l.pump.state == s.out {
+		l.pump.dest.Store(s.self)
+	} else {
+		l.pump.dest.Store(nil)
+	}
+}
+
+// deliver does what other goroutines have asked for, as far as the client is in a state for it.
+func (s *Session) deliver() {
+	if o := s.mail.orders(); o != nil {
+		s.end(o.ending, o.reason)
+		return
+	}
+	if !s.playing {
+		return // the configuration has no place for these; joining calls again
+	}
+	for _, l := range s.mail.take() {
+		p, body := proto.CustomPayload, []byte(nil)
+		if l.channel != "" {
+			body = packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: l.channel, Data: l.data})
+		} else {
+			p, body = packet.ActionBarMessage(s.version.Protocol, packet.Plain(l.text))
+		}
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok && s.ending == endNone {
+			s.toClient(id, body)
+		}
+	}
+}

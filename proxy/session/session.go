@@ -1,0 +1,233 @@
+// Package session is one player's two connections: login on the client's side, login on a backend's, and between them
+// a relay that moves frames as bytes.
+//
+// It promises that all state of a session belongs to one goroutine, the owner. Two others read the two sides, forward
+// what needs no decision and ask the owner about the rest, frame by frame in order. So a state changes at one exact
+// point of each byte stream and nowhere else. Nothing of a session waits without a bound, and whatever breaks in one
+// session ends that session only.
+package session
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Observer sees one player's proxied packets of the configuration and play states, as far as its [Watch] wants them.
+// It may neither block nor write to the player nor keep the bytes. Clientbound and Serverbound are called from two
+// goroutines; Backend comes before the first Clientbound of that backend, from whichever of them or neither. A panic
+// in an Observer ends its player's session.
+type Observer interface {
+	Backend(name string)                                        // from now on packets come from this backend
+	Clientbound(state proto.State, p proto.Packet, body []byte) // body is what follows the packet id
+	Serverbound(state proto.State, p proto.Packet, body []byte)
+	Close() // the player is gone; the last call
+}
+
+// Watch makes Observers.
+type Watch interface {
+	// Wants lists the packets that observers are to be shown; all others pass as bytes. It is asked once for each
+	// version, state and direction.
+	Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet
+	// Watch is called once for each player that has logged in, before any packet is relayed. A nil Observer sees nothing.
+	Watch(p Player) Observer
+}
+
+// Channels owns some plugin channels. Messages on these never cross the proxy in either direction. All calls for one
+// player come from one goroutine, which must not be blocked for long: the player's traffic waits.
+type Channels interface {
+	Owns(channel string) bool
+	Message(p Player, channel string, data []byte) // from the client; data is valid during the call
+	Registered(p Player, channels []string)        // the client announced channels, its own or others
+	Joined(p Player)                               // a join game packet has reached the client: it is on a server now
+	Left(p Player)                                 // the last call, once for each player that had logged in
+}
+
+// Player is a client that has logged in. All methods may be called from any goroutine and none blocks.
+type Player interface {
+	ID() uuid.UUID
+	Name() string
+	Protocol() int32
+	RemoteAddr() netip.AddrPort // as a trusted PROXY header says, never IPv4-mapped
+	Host() string               // the host name the client typed: without markers, port and trailing dots, in lower case
+	Port() uint16               // the port the client typed
+	Online() bool               // the session server vouched for the account
+	// Send sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
+	// waiting or the player has left. data is not kept.
+	Send(channel string, data []byte) error
+	// ActionBar shows a line of plain text above the hot bar, with the same conditions as Send.
+	ActionBar(text string) error
+	// Disconnect ends the session, telling the client why. Only the first reason counts.
+	Disconnect(reason string)
+}
+
+// Session is one accepted connection, and the player it may become.
+type Session struct {
+	core *Core
+	set  *Settings // those of the moment of connecting, for the whole session
+	log  *slog.Logger
+
+	conn    net.Conn
+	born    time.Time // when the first byte was there
+	pending func()    // no longer a connection that is not a player
+	r       *frame.Reader
+	w       *frame.Writer
+	version *proto.Version
+
+	// Known once the login has succeeded, and fixed from then on.
+	identity
+
+	// The owner's.
+	in, out    proto.State // how packets from and to the client are decoded and encoded
+	client     *pump
+	self       *outlet // the client as a place to write to
+	current    *link   // the backend the player is on; nil before the first join
+	inflight   *link   // the backend the player is on the way to
+	plan       plan    // where to try next
+	awaitStart bool    // start configuration is unanswered
+	awaitEnd   bool    // finish configuration is unanswered
+	playing    bool    // a join game reached the client and no start configuration since
+	memory     memory  // what the client said once and every backend must hear
+	timer      *time.Timer
+	deadline   deadline
+	nextAlive  time.Time // when to send a keep-alive of our own, while there is no backend
+	bundle     bool      // a backend that is gone left a bundle open
+	ending     Ending
+
+	events   chan *event
+	mail     *mailbox
+	observer Observer
+	greeted  bool // Watch and Channels know the player
+	claimed  bool // the player is in the registry
+
+	socketsMu sync.Mutex
+	sockets   map[net.Conn]struct{} // to backends, for kill
+
+	ctx     context.Context // ends with the session
+	cancel  context.CancelFunc
+	dialing sync.WaitGroup
+	broken  atomic.Bool // a goroutine of ours panicked
+	done    chan struct{}
+
+	unlisted atomic.Bool  // the client does not want to be shown in the server list
+	ping     atomic.Int64 // ns between a backend's keep-alive and the client's answer
+}
+
+// Done is closed when nothing of the session is left: goroutines, sockets, and its place among the players.
+func (s *Session) Done() <-chan struct{} { return s.done }
+
+// Ping is how long the client took to answer the last keep-alive; 0 when it has not.
+func (s *Session) Ping() time.Duration { return time.Duration(s.ping.Load()) }
+
+// Send implements [Player].
+func (s *Session) Send(channel string, data []byte) error {
+	return s.post(letter{channel: channel, data: append([]byte(nil), data...)})
+}
+
+// ActionBar implements [Player].
+func (s *Session) ActionBar(text string) error { return s.post(letter{text: text}) }
+
+func (s *Session) post(l letter) error {
+	err := s.mail.post(l)
+	if err == errMailFull {
+		s.core.Counters.Overflows.Add(1)
+	}
+	return err
+}
+
+// Disconnect implements [Player].
+func (s *Session) Disconnect(reason string) { s.leave(EndDisconnected, plain(reason)) }
+
+// leave orders the owner to end the session. While there is no owner yet the login sees it at its next step.
+func (s *Session) leave(e Ending, r reason) {
+	s.mail.order(leave{e, r})
+	s.conn.SetReadDeadline(time.Unix(1, 0)) // ends a read of the login; the owner, if there is one, was poked
+}
+
+// kill closes all sockets under whoever uses them: every read and write fails at once. The last resort.
+func (s *Session) kill() {
+	s.cancel()
+	s.conn.Close()
+	s.socketsMu.Lock()
+	defer s.socketsMu.Unlock()
+	for c := range s.sockets {
+		c.Close()
+	}
+}
+
+// run is the whole life of a connection.
+func (s *Session) run() {
+	defer s.teardown()
+	defer s.caught()
+	if s.handshake() && s.login() {
+		s.own()
+	}
+}
+
+// caught ends this session, and nothing else, when the goroutine it is deferred in panics. It does not carry on: the
+// state may be half changed.
+func (s *Session) caught() {
+	v := recover()
+	if v == nil {
+		return
+	}
+	s.log.Error("panic in a session; the session ends", "panic", v, "stack", string(debug.Stack()))
+	s.broken.Store(true)
+	s.leave(EndPanic, plain("internal error"))
+	s.kill()
+}
+
+// teardown leaves nothing behind, whatever state the session was in.
+func (s *Session) teardown() {
+	s.cancel()
+	s.conn.Close()
+	for _, l := range []*link{s.current, s.inflight} {
+		if l != nil {
+			s.closeLink(l)
+		}
+	}
+	if s.client != nil {
+		s.client.stop()
+		<-s.client.ended
+	}
+	s.dialing.Wait()
+	s.r.Release()
+	s.mail.close()
+	if s.pending != nil {
+		s.pending()
+	}
+	if s.broken.Load() {
+		s.ending = EndPanic
+	}
+	s.farewells()
+	s.core.finished(s)
+	close(s.done)
+}
+
+// farewells tells everybody who was told of the player. Their panics are caught one by one, so that each is told.
+func (s *Session) farewells() {
+	if !s.greeted {
+		return
+	}
+	s.greeted = false
+	call := func(f func()) {
+		defer s.caught()
+		f()
+	}
+	if s.observer != nil {
+		call(s.observer.Close)
+	}
+	if c := s.core.channels; c != nil {
+		call(func() { c.Left(s) })
+	}
+}

@@ -1,0 +1,60 @@
+package session
+
+import (
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/backend"
+)
+
+// Settings are what an administrator may choose about players. A session keeps the ones in force when it began.
+type Settings struct {
+	Online          bool // players must be known to the session server
+	AcceptTransfers bool // players whom another server sent here may come in
+	OddNames        bool // with Online: take any name the session server vouches for, not only [A-Za-z0-9_]{1,16}
+	LenientErrors   bool // tell 1.20.5-1.21.1 clients to overlook packets that they cannot read
+	BehindProxy     bool // handshakes may carry another proxy's forwarding data, so the first frames may be larger
+
+	Threshold  int    // compression towards the client from so many bytes on; negative: none
+	Level      int    // 1 to 9, for frames that have to be compressed anew; 0: the default
+	Brand      string // shown in brackets behind the backend's brand; empty: the brand passes unchanged
+	MaxMessage int    // bytes in a plugin message of a client; 0: 32767, as the game has it
+
+	Servers []backend.Server // names are compared without case
+	Try     []string         // names of servers in the order in which a newcomer is offered to them; unknown ones are skipped
+
+	Timeouts Timeouts
+}
+
+// Timeouts of each wait. Zero means the default.
+type Timeouts struct {
+	Handshake     time.Duration // first byte to the end of the handshake: 10 s
+	Login         time.Duration // first byte to login acknowledged, everything included: 30 s
+	Read          time.Duration // silence of the client, or of the backend it is on: 30 s
+	Write         time.Duration // no byte taken by a peer that has something to take: 30 s
+	BackendDial   time.Duration // 5 s
+	BackendLogin  time.Duration // handshake to login success: 10 s
+	BackendConfig time.Duration // silence of a backend in configuration: 30 s
+	BackendJoin   time.Duration // login or configuration done, to join game: 30 s
+	ConfigAnswer  time.Duration // a change of state to its acknowledgement by the client: 15 s
+	Replace       time.Duration // how long a newcomer waits for the same account's old session to be gone: 5 s
+}
+
+// withDefaults fills in what is zero.
+func (s Settings) withDefaults() *Settings {
+	if s.MaxMessage <= 0 {
+		s.MaxMessage = maxClientMessage
+	}
+	t := &s.Timeouts
+	for _, x := range []struct {
+		d       *time.Duration
+		seconds int
+	}{
+		{&t.Handshake, 10}, {&t.Login, 30}, {&t.Read, 30}, {&t.Write, 30}, {&t.BackendDial, 5},
+		{&t.BackendLogin, 10}, {&t.BackendConfig, 30}, {&t.BackendJoin, 30}, {&t.ConfigAnswer, 15}, {&t.Replace, 5},
+	} {
+		if *x.d <= 0 {
+			*x.d = time.Duration(x.seconds) * time.Second
+		}
+	}
+	return &s
+}
