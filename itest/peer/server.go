@@ -26,9 +26,6 @@ func World(name string) Option { return func(c command) { c["world"] = name } }
 // AskForwarding sets the newest modern forwarding version the backend asks for; 4 without it.
 func AskForwarding(version int) Option { return func(c command) { c["ask"] = version } }
 
-// HoldConfiguration makes first configurations wait for [Server.Finish].
-func HoldConfiguration() Option { return func(c command) { c["hold"] = true } }
-
 // Quiet leaves out events of these kinds, for tests with many of them.
 func Quiet(kinds ...string) Option { return func(c command) { c["quiet"] = kinds } }
 
@@ -194,6 +191,10 @@ func (s *Server) Reconfigure(name string, hold bool) {
 	s.t.Helper()
 	s.do(command{"cmd": "reconfigure", "name": name, "hold": hold})
 }
+
+// Hold makes the first configuration of players who come from now on wait for [Server.Finish], or
+// not any more.
+func (s *Server) Hold(on bool) { s.t.Helper(); s.do(command{"cmd": "hold", "on": on}) }
 
 // Finish ends a configuration that was held.
 func (s *Server) Finish(name string) {

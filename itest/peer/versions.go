@@ -6,8 +6,7 @@ type Version struct {
 	Protocol int32
 }
 
-// Versions are all of them, oldest first. mineflayer has been tried with those of which Bot is said
-// in [Version.Bot]; the raw client and the stub backend speak them all.
+// Versions are all of them, oldest first.
 var Versions = []Version{
 	{"1.8.8", 47}, {"1.9", 107}, {"1.9.2", 109}, {"1.9.4", 110}, {"1.10.2", 210}, {"1.11", 315}, {"1.11.2", 316},
 	{"1.12", 335}, {"1.12.1", 338}, {"1.12.2", 340}, {"1.13", 393}, {"1.13.1", 401}, {"1.13.2", 404}, {"1.14", 477},

@@ -1,15 +1,15 @@
 'use strict'
 // node backend.js '{"version":"1.20.4"}' — a small game server for every version from 1.8 to 26.1.
 // Options: version, mode (none, legacy, bungeeguard, modern), secret, threshold (of compression, -1 for
-// none), world, ask (the newest modern forwarding version it asks for), hold (first configurations wait
-// for "finish"), refuse ({name: {phase, reason}}), quiet (events not to print).
+// none), world, ask (the newest modern forwarding version it asks for), refuse ({name: {phase, reason}}),
+// quiet (events not to print).
 const crypto = require('crypto')
 const mc = require('minecraft-protocol')
 const nbt = require('prismarine-nbt')
 const { Vec3 } = require('vec3')
-const { say, commands, failure, text, options } = require('./lines')
+const { say, commands, failure, strict, options } = require('./lines')
 
-const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, hold = false, refuse = {}, quiet = [] } = options()
+const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, refuse = {}, quiet = [] } = options()
 const md = require('minecraft-data')(version)
 const P = md.version.version
 const modes = ['survival', 'creative', 'adventure', 'spectator']
@@ -78,9 +78,11 @@ const players = new Map() // name -> client in play
 const vehicles = new Map() // entity id -> {type, x, y, z, yaw, riders: [names]}
 let nextId = 100
 let nextTeleport = 1
+let hold = false // first configurations wait for "finish"
 
 const event = e => { if (!quiet.includes(e.ev)) say(e) }
 const player = name => { const c = players.get(name); if (!c) throw new Error(`${name} is not here`); return c }
+const anywhere = name => name !== undefined && configuring.has(name) ? [configuring.get(name)] : named(name)
 const named = name => name === undefined ? [...players.values()] : [player(name)]
 
 // The library always compresses from 256 bytes on; this puts our own threshold in its place.
@@ -96,6 +98,7 @@ function compress (c) {
 // Somebody who sends a forwarding message gets the login handler only after it was checked. The
 // handler of the library is installed by now: its listener for 'connection' came first.
 server.on('connection', c => {
+  strict(c, () => c.username)
   compress(c)
   const login = c.listeners('login_start')[0]
   c.removeAllListeners('login_start')
@@ -376,9 +379,7 @@ function drive (id, how, q) {
 
 commands({
   payload (q) {
-    const to = q.name === undefined ? [...players.values()] : [players.get(q.name) ?? configuring.get(q.name)]
-    if (!to[0]) throw new Error(`${q.name} is not here`)
-    for (const c of to) c.write('custom_payload', { channel: q.channel, data: Buffer.from(q.data, 'base64') })
+    for (const c of anywhere(q.name)) c.write('custom_payload', { channel: q.channel, data: Buffer.from(q.data, 'base64') })
   },
   write (q) { for (const c of named(q.name)) c.write(q.packet, q.params) },
   raw (q) { for (const c of named(q.name)) c.writeRaw(Buffer.from(q.data, 'base64')) },
@@ -424,6 +425,7 @@ commands({
     if (P < 764) throw new Error(`${version} has no configuration phase`)
     for (const c of named(q.name)) { c.holdNext = q.hold ?? false; c.write('start_configuration', {}) }
   },
+  hold (q) { hold = q.on },
   finish (q) {
     const c = configuring.get(q.name)
     if (!c) throw new Error(`${q.name} is not in configuration`)
@@ -432,8 +434,7 @@ commands({
   // refuse makes the next connection of name end in a phase: login, config (1.20.2 and later), play.
   refuse (q) { if (q.phase) refuse[q.name] = { phase: q.phase, reason: q.reason }; else delete refuse[q.name] },
   kick (q) {
-    const to = q.name === undefined ? [...players.values()] : [players.get(q.name) ?? configuring.get(q.name)]
-    for (const c of to) kick(c, q.reason ?? 'kicked')
+    for (const c of anywhere(q.name)) kick(c, q.reason ?? 'kicked')
   },
   // drop ends a connection without a word, as a crash does.
   drop (q) { for (const c of named(q.name)) c.socket.destroy() }

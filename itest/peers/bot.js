@@ -1,7 +1,7 @@
 'use strict'
 // node bot.js '{"version":"1.20.4"}' — any number of mineflayer players of one version.
 const mineflayer = require('mineflayer')
-const { say, commands, failure, text, options } = require('./lines')
+const { say, commands, failure, strict, text, options } = require('./lines')
 
 const { version } = options()
 const P = require('minecraft-data')(version).version.version
@@ -15,6 +15,7 @@ function join ({ name, host, port, fakeHost }) {
   if (bots.has(name)) throw new Error(`${name} is here already`)
   const b = mineflayer.createBot({ host, port, username: name, version, auth: 'offline', viewDistance: 'tiny', fakeHost, logErrors: false })
   bots.set(name, b)
+  strict(b._client, () => name)
   b.on('login', () => say({ ev: 'login', name, entity: b.entity.id, uuid: b._client.uuid }))
   for (const ev of ['spawn', 'respawn', 'death']) b.on(ev, () => say({ ev, name, ...place(b) }))
   b.on('forcedMove', () => say({ ev: 'moved', name, ...place(b), ...degrees(b) }))

@@ -29,6 +29,11 @@ exports.commands = handlers => {
 exports.failure = (name, e) => exports.say(
   e.code ? { ev: 'lost', name, text: `${e.code} ${e.message}` } : { ev: 'broken', name, text: e.message })
 
+// strict reports packets whose id the library does not know, about which it says nothing itself.
+exports.strict = (client, name) => client.on('packet', (data, meta) => {
+  if (typeof meta.name !== 'string') exports.say({ ev: 'broken', name: name(), text: `packet ${meta.name} is unknown in ${meta.state}` })
+})
+
 // text of a chat component in any of its forms: JSON, NBT as the library reads it, or plain.
 exports.text = function text (c) {
   if (typeof c === 'string') {

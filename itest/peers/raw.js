@@ -2,7 +2,7 @@
 // node raw.js '{"version":"1.20.4"}' — any number of raw clients of one version. They do only what
 // they are told, apart from logging in, keep-alives and confirming teleports.
 const mc = require('minecraft-protocol')
-const { say, commands, failure, text, options } = require('./lines')
+const { say, commands, failure, strict, text, options } = require('./lines')
 
 const { version } = options()
 const P = require('minecraft-data')(version).version.version
@@ -30,6 +30,7 @@ function join ({ name, host, port, fakeHost, session, pluginAnswers = true, watc
   if (clients.has(name)) throw new Error(`${name} is here already`)
   const c = mc.createClient({ host, port, version, username: name, fakeHost, ...(session ? online(name, session) : { auth: 'offline' }) })
   clients.set(name, c)
+  strict(c, () => name)
   c.seen = {}
   c.watched = new Set(watch)
   c.at = { x: 0, y: 0, z: 0, yaw: 0, pitch: 0 }
