@@ -42,7 +42,7 @@ const (
 
 func bridgeAlong(t *testing.T, version string) {
 	server := peer.Backend(t, version, peer.Legacy, "")
-	b := bridgeProxy(t, backend.Server{Name: "lobby", Address: server.Addr, Forwarding: backend.Legacy})
+	b := newBridgeServer(t, true, backend.Server{Name: "lobby", Address: server.Addr, Forwarding: backend.Legacy})
 	crowd := peer.NewBots(t, version)
 	annBot, bobBot := crowd.Join(b.addr, "Ann"), crowd.Join(b.addr, "Bob")
 	ann, bob := b.player(server, annBot.Name), b.player(server, bobBot.Name)
@@ -205,15 +205,15 @@ func bridgeRaw(t *testing.T, b *bridgeServer, server *peer.Server, version strin
 	cid.sees(ann, true)
 }
 
-// bridgeServer is a proxy with nothing but the bridge at it.
+// bridgeServer is a proxy with nothing but the bridge at it, and without tap not even that.
 type bridgeServer struct {
-	t        *testing.T
+	t        testing.TB
 	addr     string
 	reg      *world.Registry
 	failures track.Failures
 }
 
-func bridgeProxy(t *testing.T, servers ...backend.Server) *bridgeServer {
+func newBridgeServer(t testing.TB, tap bool, servers ...backend.Server) *bridgeServer {
 	t.Helper()
 	b := &bridgeServer{t: t, reg: world.New()}
 	b.failures.Log = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -223,7 +223,11 @@ func bridgeProxy(t *testing.T, servers ...backend.Server) *bridgeServer {
 	for _, s := range servers {
 		settings.Try = append(settings.Try, s.Name)
 	}
-	p, err := proxy.New(settings, b, nil, nil)
+	var watch session.Watch
+	if tap {
+		watch = b
+	}
+	p, err := proxy.New(settings, watch, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
