@@ -50,9 +50,9 @@ type Client interface {
 	// Show queues a view, in place of one of its kind that still waits; it leaves when nothing else is buffered. The
 	// text is not changed afterwards.
 	Show(v View, text []byte)
-	// Waits tells whether a view of the kind is still queued. Once it is not, the client has it before any frame that
-	// is delivered from then on.
-	Waits(v View) bool
+	// Waits tells whether the last roster is still queued. Once it is not, the client has it before any frame that is
+	// delivered from then on.
+	Waits() bool
 	// Left is called when the player has left the network. The client ends the socket.
 	Left()
 }
@@ -169,7 +169,7 @@ func (h *Hub) Run(ctx context.Context) {
 	ticking := false
 	var held <-chan time.Time
 	for {
-		flushing := false
+		changed := true
 		select {
 		case <-ctx.Done():
 			return
@@ -177,15 +177,19 @@ func (h *Hub) Run(ctx context.Context) {
 			h.showPoses()
 			continue
 		case <-flush.C:
-			flushing = true
+			changed = false
 		case <-h.wake:
 		case <-h.reg.Changed():
 		case <-held:
 		}
 		begun := time.Now()
-		next := h.turn(begun, flushing)
-		if held = nil; next > 0 {
-			held = time.After(next)
+		if changed {
+			held = nil
+			if next := h.turn(begun); next > 0 {
+				held = time.After(next)
+			}
+		} else if next := h.tellAll(begun, true); next > 0 {
+			h.Wake() // and the turn finds out what is due
 		}
 		if want := h.poses > 0; want != ticking {
 			if ticking = want; want {
@@ -203,7 +207,7 @@ func (h *Hub) Run(ctx context.Context) {
 }
 
 // turn brings everything up to date. It returns after how long another one is due without anybody's asking, or 0.
-func (h *Hub) turn(now time.Time, flush bool) (next time.Duration) {
+func (h *Hub) turn(now time.Time) (next time.Duration) {
 	h.mu.Lock()
 	inbox := h.inbox
 	h.inbox = nil
@@ -217,31 +221,45 @@ func (h *Hub) turn(now time.Time, flush bool) (next time.Duration) {
 	}
 	h.dropGone()
 	for _, m := range h.members {
-		if wait := h.obey(m, now); wait > 0 && (next == 0 || wait < next) {
-			next = wait
-		}
+		next = sooner(next, h.obey(m, now))
 	}
 	for !h.compiler.Look(16) {
 		if time.Since(now) > lookTime {
-			next = 1 // the rest as soon as another turn may follow
+			next = soon
 			break
 		}
 	}
 	// The table comes first, so that what is revoked is silent before anybody is told, and what is granted stays silent
 	// until they are.
 	h.table.Store(h.compiler.Compile())
-	all := h.showRosters(now, flush)
+	return sooner(next, h.tellAll(now, false))
+}
+
+// tellAll tells the clients what has changed for them, and opens the routes to those who have been told. It returns as
+// turn does.
+func (h *Hub) tellAll(now time.Time, flush bool) (next time.Duration) {
+	if !h.showRosters(now, flush) {
+		next = soon
+	}
 	opened, again := h.tell(now)
 	if opened {
 		h.table.Store(h.compiler.Compile())
 	}
-	switch {
-	case !all:
-		next = 1
-	case again && (next == 0 || next > tellAgain):
-		next = tellAgain
+	if again {
+		next = sooner(next, tellAgain)
 	}
 	return next
+}
+
+// soon is when another turn may follow.
+const soon = time.Nanosecond
+
+// sooner is the shorter of two waits of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
 }
 
 func (h *Hub) add(m *Member) {
@@ -348,7 +366,7 @@ func (h *Hub) tell(now time.Time) (opened, again bool) {
 	for _, m := range h.members {
 		switch {
 		case !m.telling:
-		case m.client.Waits(Roster):
+		case m.client.Waits():
 			again = again || now.Sub(m.rosterAt) < tellSoon
 		default:
 			m.telling = false

@@ -71,10 +71,10 @@ func (f *fake) Show(v View, text []byte) {
 	}
 }
 
-func (f *fake) Waits(v View) bool {
+func (f *fake) Waits() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return v == Roster && f.roster != nil
+	return f.roster != nil
 }
 
 func (f *fake) Left() {
@@ -500,7 +500,8 @@ func BenchmarkTurn(b *testing.B) {
 	now := time.Now()
 	for range 100 {
 		now = now.Add(time.Second)
-		h.turn(now, true)
+		h.turn(now)
+		h.tellAll(now, true)
 	}
 	b.Run("deafen", func(b *testing.B) {
 		b.ReportAllocs()
@@ -509,7 +510,7 @@ func BenchmarkTurn(b *testing.B) {
 			i++
 			now = now.Add(Flush) // everybody is due
 			h.SetDeafened(all[i%1000], i/1000%2 == 0)
-			h.turn(now, false)
+			h.turn(now)
 		}
 	})
 	b.Run("rationed", func(b *testing.B) {
@@ -518,7 +519,7 @@ func BenchmarkTurn(b *testing.B) {
 		for b.Loop() {
 			i++
 			h.SetDeafened(all[i%1000], i/1000%2 == 0)
-			h.turn(now, false)
+			h.turn(now)
 		}
 	})
 }
@@ -528,5 +529,5 @@ type silent struct{}
 
 func (silent) Deliver(*route.Frame) {}
 func (silent) Show(View, []byte)    {}
-func (silent) Waits(View) bool      { return false }
+func (silent) Waits() bool          { return false }
 func (silent) Left()                {}

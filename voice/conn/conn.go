@@ -1,0 +1,257 @@
+// Package conn is one client of the voice gateway: what it sends is checked, counted and handed to the route or the
+// hub; what it is to get is written in the format that it negotiated.
+//
+// It promises that nothing a client sends costs more than its budget, that everything thrown away is counted with its
+// reason, and that a client never receives a byte that it did not negotiate.
+package conn
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/wire"
+)
+
+// Budgets of one client.
+const (
+	FramesPerSecond = 60 // of the microphone, with one second of burst; the excess is dropped
+	TextsPerSecond  = 60 // with one second of credit; more closes with 4008
+
+	// BadFrames discarded within BadTime close with 1007.
+	BadFrames = 100
+	BadTime   = 10 * time.Second
+)
+
+// Drop says why a frame of a client was not routed.
+type Drop uint8
+
+// The reasons, in the order of the checks.
+const (
+	BadLength Drop = iota
+	BadStream
+	BadSequence
+	BadOpus   // not one 20 ms mono frame
+	TooMany   // over the budget
+	NotListed // the client joined or left in this very moment
+	NoPose    // it is not known where the player is
+	numDrops
+)
+
+// Drops lists all reasons, for counters that start at zero.
+func Drops() []Drop {
+	all := make([]Drop, numDrops)
+	for i := range all {
+		all[i] = Drop(i)
+	}
+	return all
+}
+
+// String is the reason in a word or two, fit for a metric label.
+func (d Drop) String() string {
+	return [numDrops]string{"bad_length", "bad_stream", "bad_sequence", "bad_opus", "rate", "not_listed", "no_position"}[d]
+}
+
+// Stats count what all clients sent. The zero value is ready.
+type Stats struct {
+	Frames    atomic.Uint64 // binary messages that have been seen to, whatever became of them
+	Delivered atomic.Uint64 // frames handed to listeners' sockets
+	Drops     [numDrops]atomic.Uint64
+}
+
+// Config is what all clients share.
+type Config struct {
+	Hub    *hub.Hub
+	Stats  *Stats
+	Log    *slog.Logger
+	OpusOK func(opus []byte) bool // what passes as one frame of speech; nil is wire.OpusOK
+}
+
+// Conn is one client; it is the [hub.Client] and the [socket.Handler] of its socket.
+type Conn struct {
+	cfg    Config
+	sock   *socket.Socket
+	caps   caps.Set
+	in     wire.C2SFormat
+	out    wire.S2CFormat
+	member *hub.Member
+	mic    *route.Source
+
+	// The reader's.
+	frames, texts bucket
+	bad           []time.Time // of the last BadFrames discarded frames, in a ring
+	discarded     int
+
+	// The turn's; see Waits.
+	rosterAt time.Time
+	atWrites uint64
+}
+
+// New makes a client of an upgraded socket. [Conn.Run] has to be called.
+func New(cfg Config, sock *socket.Socket, p *world.Player, c caps.Set) *Conn {
+	if cfg.OpusOK == nil {
+		cfg.OpusOK = wire.OpusOK
+	}
+	k := &Conn{cfg: cfg, sock: sock, caps: c}
+	k.frames.rate, k.texts.rate = FramesPerSecond, TextsPerSecond
+	if c.Audio == 2 {
+		k.in, k.out = wire.C2SV2, wire.S2CV2
+		if c.Spatial == 1 {
+			k.out = wire.S2CSpatial
+		}
+	}
+	k.member = cfg.Hub.Join(p, k, c.Status == 1, c.Pose == 1)
+	k.mic = route.NewSource(&k.member.Member)
+	return k
+}
+
+// Run serves the client until its socket ends, and tells why it did.
+func (k *Conn) Run(ctx context.Context) error {
+	defer k.cfg.Hub.Leave(k.member)
+	return k.sock.Run(ctx, k)
+}
+
+// Close ends the client; Run returns soon after.
+func (k *Conn) Close(code socket.Code) { k.sock.Close(code, "") }
+
+// Binary takes a frame of the microphone.
+func (k *Conn) Binary(p []byte) {
+	k.frame(p)
+	k.cfg.Stats.Frames.Add(1)
+}
+
+func (k *Conn) frame(p []byte) {
+	now := time.Now()
+	f, err := wire.ParseC2S(k.in, p)
+	if err != nil {
+		k.discard(now, reason(err))
+		return
+	}
+	if !k.cfg.OpusOK(f.Opus) {
+		k.discard(now, BadOpus)
+		return
+	}
+	if !k.frames.take(now) {
+		k.drop(TooMany)
+		return
+	}
+	n, outcome := k.mic.Send(k.cfg.Hub.Table(), f.Stream, f.Seq, f.Opus)
+	switch outcome {
+	case route.NotListed:
+		k.drop(NotListed)
+	case route.NoPose:
+		k.drop(NoPose)
+	}
+	if n > 0 {
+		k.cfg.Stats.Delivered.Add(uint64(n))
+	}
+}
+
+// reason is the counter of a frame that does not parse.
+func reason(err error) Drop {
+	switch err {
+	case wire.BadStream:
+		return BadStream
+	case wire.BadSequence:
+		return BadSequence
+	}
+	return BadLength
+}
+
+func (k *Conn) drop(why Drop) { k.cfg.Stats.Drops[why].Add(1) }
+
+// discard drops a frame that no proper client sends, and closes on the last of too many.
+func (k *Conn) discard(now time.Time, why Drop) {
+	k.drop(why)
+	if k.bad == nil {
+		k.bad = make([]time.Time, BadFrames)
+	}
+	k.bad[k.discarded%BadFrames] = now
+	k.discarded++
+	if oldest := k.bad[k.discarded%BadFrames]; k.discarded >= BadFrames && now.Sub(oldest) <= BadTime {
+		k.end(socket.InvalidData, "too many bad frames, the last for its "+why.String())
+	}
+}
+
+// Text takes a request.
+func (k *Conn) Text(p []byte) {
+	if !k.texts.take(time.Now()) {
+		k.end(socket.Flood, "too many text messages")
+		return
+	}
+	if k.caps.Status != 1 {
+		k.end(socket.Unsupported, "text without status 1")
+		return
+	}
+	l, err := line.ParseC2S(p)
+	switch {
+	case err != nil:
+		k.end(socket.Unsupported, "unknown text")
+	case l.Request == line.Deafen:
+		k.cfg.Hub.SetDeafened(k.member, l.Deafened)
+	case l.Request == line.Range:
+		k.cfg.Hub.SetTier(k.member, l.Tier)
+	default: // groups are not negotiated
+		k.end(socket.Unsupported, "request that was not negotiated")
+	}
+}
+
+// end closes the socket for what the client did.
+func (k *Conn) end(code socket.Code, why string) {
+	k.cfg.Log.Debug("voice client closed", "player", k.member.Player.Name, "code", code, "why", why)
+	k.Close(code)
+}
+
+// Deliver writes a frame in the client's format.
+func (k *Conn) Deliver(f *route.Frame) {
+	var head [wire.HeadS2CPlayer]byte
+	s := wire.S2C{Kind: wire.KindPlayer, Source: f.Speaker, Gain: f.Gain, DX: f.DX, DZ: f.DZ, Stream: f.Stream, Seq: f.Seq}
+	k.sock.Audio(wire.AppendS2CHead(head[:0], k.out, &s), f.Opus)
+}
+
+// Show queues a view.
+func (k *Conn) Show(v hub.View, text []byte) {
+	if v == hub.Roster {
+		k.atWrites = k.sock.Stats().Writes
+		k.rosterAt = time.Now()
+	}
+	k.sock.View(int(v), text)
+}
+
+// leaves is how long after it was queued a view has left a socket that takes what it is given: the socket holds back
+// writes for 10 ms after the last one and looks every 5 ms.
+const leaves = 25 * time.Millisecond
+
+// Waits tells whether the last roster may still be queued. A socket does not say which view has left, but one that takes
+// anything takes its views within a known time.
+func (k *Conn) Waits() bool {
+	return time.Since(k.rosterAt) < leaves || k.sock.Stats().Writes == k.atWrites
+}
+
+// Left ends the client of a player who has left the network.
+func (k *Conn) Left() { k.Close(socket.Left) }
+
+// bucket is a budget per second that starts full and holds one second of it.
+type bucket struct {
+	rate int
+	at   time.Time // until when it has been spent
+}
+
+func (b *bucket) take(now time.Time) bool {
+	if full := now.Add(-time.Second); b.at.Before(full) {
+		b.at = full
+	}
+	next := b.at.Add(time.Second / time.Duration(b.rate))
+	if next.After(now) {
+		return false
+	}
+	b.at = next
+	return true
+}

@@ -1,0 +1,259 @@
+package conn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/wire"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// speech is 20 ms of mono sound, going by its first byte.
+var speech = append([]byte{0x78}, make([]byte, 79)...)
+
+func frame(stream, seq int64, opus []byte) []byte {
+	return wire.AppendC2S(nil, wire.C2SV2, &wire.C2S{Stream: stream, Seq: seq, Opus: opus})
+}
+
+// bench is a hub with clients whose peers only read.
+type bench struct {
+	t     testing.TB
+	reg   *world.Registry
+	cfg   Config
+	sweep *socket.Sweeper
+	all   []*Conn
+	peers []net.Conn
+	ended []error
+	wg    sync.WaitGroup
+	close func()
+}
+
+func newBench(t testing.TB) *bench {
+	reg := world.New()
+	h := hub.New(reg, route.Policy{Gain: gain.Rules{Default: 48}, Visibility: route.EveryoneSeen})
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &bench{t: t, reg: reg, sweep: socket.NewSweeper(), cfg: Config{Hub: h, Stats: new(Stats), Log: slog.New(slog.DiscardHandler)}}
+	var hubs sync.WaitGroup
+	hubs.Go(func() { h.Run(ctx) })
+	b.close = func() {
+		for _, p := range b.peers {
+			p.Close()
+		}
+		b.wg.Wait()
+		cancel()
+		hubs.Wait()
+		b.sweep.Close()
+	}
+	return b
+}
+
+// join runs a client over conn, whose peer only reads.
+func (b *bench) join(conn, peer net.Conn, c caps.Set) *Conn {
+	i := len(b.all)
+	place := b.reg.Place("survival", "overworld")
+	p := b.reg.Add(uuid.UUID{15: byte(i + 1)}, fmt.Sprint("p", i))
+	p.SetFacts(world.Facts{Place: place})
+	p.SetPose(&world.Pose{Place: place})
+	k := New(b.cfg, socket.New(conn, nil, b.sweep), p, c)
+	b.all, b.peers, b.ended = append(b.all, k), append(b.peers, peer), append(b.ended, nil)
+	b.wg.Go(func() { b.ended[i] = k.Run(context.Background()) })
+	b.wg.Go(func() {
+		defer peer.Close()
+		io.Copy(io.Discard, peer)
+	})
+	return k
+}
+
+func (b *bench) pipe(c caps.Set) *Conn {
+	server, client := net.Pipe()
+	return b.join(server, alive{client}, c)
+}
+
+// alive is a peer that gives a sign of life for whatever it reads.
+type alive struct{ net.Conn }
+
+func (a alive) Read(p []byte) (int, error) {
+	n, err := a.Conn.Read(p)
+	if err == nil {
+		_, err = a.Conn.Write([]byte{0x8a, 0x80, 0, 0, 0, 0}) // an empty pong, masked
+	}
+	return n, err
+}
+
+// 100 bad frames are the end only within 10 s.
+func TestBadFramesInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		k := b.pipe(caps.Set{Audio: 2})
+		bad := func(n int, every time.Duration) {
+			for range n {
+				k.Binary(nil)
+				time.Sleep(every)
+			}
+		}
+		bad(99, time.Millisecond)
+		time.Sleep(BadTime)
+		bad(300, BadTime/98) // never a hundred in any ten seconds
+		time.Sleep(BadTime)
+		if b.sweep.Len() != 1 {
+			t.Fatal("closed for bad frames that came far apart")
+		}
+		bad(99, time.Millisecond)
+		if b.sweep.Len() != 1 {
+			t.Fatal("closed by the 99th bad frame")
+		}
+		bad(1, 0)
+		synctest.Wait()
+		b.close()
+		var closed *socket.Closed
+		if !errors.As(b.ended[0], &closed) || closed.Code != socket.InvalidData {
+			t.Errorf("ended with %v", b.ended[0])
+		}
+	})
+}
+
+func TestBudgets(t *testing.T) {
+	b := bucket{rate: 60}
+	now := time.Unix(1000, 0)
+	take := func(n int) (got int) {
+		for range n {
+			if b.take(now) {
+				got++
+			}
+		}
+		return got
+	}
+	if got := take(100); got != 60 {
+		t.Errorf("%d at once from a full bucket of 60", got)
+	}
+	now = now.Add(500 * time.Millisecond)
+	if got := take(100); got != 30 {
+		t.Errorf("%d after half a second", got)
+	}
+	now = now.Add(time.Hour)
+	if got := take(100); got != 60 {
+		t.Errorf("%d after an hour", got)
+	}
+	passed := 0
+	for range 100 { // 50 a second for two seconds, from an empty bucket
+		now = now.Add(20 * time.Millisecond)
+		passed += take(1)
+	}
+	if passed != 100 {
+		t.Errorf("%d of 100 frames at the rate of speech", passed)
+	}
+}
+
+// The flood guard looks at every text, so that a client cannot hide in the ones that are fine.
+func TestFloodInTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		k := b.pipe(caps.Set{Status: 1})
+		for range 600 { // ten seconds at the limit
+			k.Text([]byte("SSVC_DEAFEN_V1:1"))
+			time.Sleep(time.Second / TextsPerSecond)
+		}
+		if b.sweep.Len() != 1 {
+			t.Fatal("closed at the limit")
+		}
+		time.Sleep(time.Second)
+		for range 61 {
+			k.Text([]byte("SSVC_DEAFEN_V1:0"))
+		}
+		synctest.Wait()
+		b.close()
+		var closed *socket.Closed
+		if !errors.As(b.ended[0], &closed) || closed.Code != socket.Flood {
+			t.Errorf("ended with %v", b.ended[0])
+		}
+	})
+}
+
+// crowd is n clients on real sockets who all hear each other.
+func crowd(t testing.TB, n int, c caps.Set) *bench {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	b := newBench(t)
+	for range n {
+		peer, err := net.Dial("tcp", ln.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := ln.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.join(conn, peer, c)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if heard, _ := b.all[0].mic.Send(b.cfg.Hub.Table(), 1, 0, speech); heard == n-1 {
+			return b
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("not everybody hears")
+		}
+	}
+}
+
+// TestNoAllocationPerDeliveredFrame goes from the frame's bytes to the listeners' sockets.
+func TestNoAllocationPerDeliveredFrame(t *testing.T) {
+	for name, c := range map[string]caps.Set{"v1": {}, "v2": {Audio: 2}, "spatial": {Audio: 2, Spatial: 1}} {
+		t.Run(name, func(t *testing.T) {
+			b := crowd(t, 20, c)
+			defer b.close()
+			time.Sleep(50 * time.Millisecond) // the last turns are over
+			p := frame(1, 1, speech)
+			if c.Audio != 2 {
+				p = speech
+			}
+			k := b.all[0]
+			k.frames.rate = 1 << 20 // only the budget stands in the way of measuring
+			for range 100 {
+				k.Binary(p) // the outboxes grow
+			}
+			before := b.cfg.Stats.Delivered.Load()
+			const runs = 300
+			allocs := testing.AllocsPerRun(runs, func() { k.Binary(p) })
+			if n := b.cfg.Stats.Delivered.Load() - before; n != (runs+1)*19 {
+				t.Fatalf("%d frames delivered, want %d", n, (runs+1)*19)
+			}
+			if allocs >= 1 {
+				t.Errorf("%v allocations per frame to 19 listeners", allocs)
+			}
+		})
+	}
+}
+
+// BenchmarkDelivered is a frame from its bytes into twenty sockets, with the kernel's part in it.
+func BenchmarkDelivered(b *testing.B) {
+	t := crowd(b, 21, caps.Set{Audio: 2, Spatial: 1})
+	defer t.close()
+	k, p := t.all[0], frame(1, 1, speech)
+	k.frames.rate = 1 << 30
+	b.ReportAllocs()
+	for b.Loop() {
+		k.Binary(p)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20, "ns/delivered")
+}

@@ -1,0 +1,235 @@
+// Package voice is the voice gateway's public face: sockets that have been upgraded go in, and players hear each other
+// by distance.
+//
+// It promises one socket per player, the newest, that every socket has ended when Close returns, and counters that are
+// all there from the start.
+package voice
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/voice/conn"
+	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+// Config is how a gateway behaves.
+type Config struct {
+	Policy route.Policy
+	Log    *slog.Logger // nil is slog's default
+
+	// OpusOK replaces the check that a frame is 20 ms of mono sound, for load generators that send no Opus. nil checks.
+	OpusOK func(opus []byte) bool
+}
+
+// Gateway joins sockets to the players of a world. Make one with [New].
+type Gateway struct {
+	reg   *world.Registry
+	log   *slog.Logger
+	conf  conn.Config
+	stats conn.Stats
+
+	ctx     context.Context // of the sockets
+	cancel  context.CancelFunc
+	stopHub func() // and waits for it
+
+	mu       sync.Mutex
+	closed   bool
+	serving  sync.WaitGroup // calls of Accept; grows with mu held and closed unset only
+	conns    map[uuid.UUID]*conn.Conn
+	sockets  map[*socket.Socket]struct{} // that have not ended, replaced ones included
+	accepted uint64
+	past     socket.Stats // of those that have
+	ends     map[string]uint64
+}
+
+// Offers is what the gateway can negotiate.
+func Offers() caps.Set { return caps.Set{Audio: 2, Status: 1, Spatial: 1, Pose: 1} }
+
+// New starts a gateway on a world.
+func New(cfg Config, reg *world.Registry) *Gateway {
+	if cfg.Log == nil {
+		cfg.Log = slog.Default()
+	}
+	g := &Gateway{
+		reg: reg, log: cfg.Log,
+		conns:   make(map[uuid.UUID]*conn.Conn),
+		sockets: make(map[*socket.Socket]struct{}),
+		ends:    make(map[string]uint64),
+	}
+	for _, e := range ends {
+		g.ends[e] = 0
+	}
+	g.ctx, g.cancel = context.WithCancel(context.Background())
+	h := hub.New(reg, cfg.Policy)
+	g.conf = conn.Config{Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); h.Run(ctx) }()
+	g.stopHub = func() { cancel(); <-done }
+	return g
+}
+
+// Accept serves the socket of a player who is on the proxy until it ends. A former socket of the player is closed
+// with [socket.Replaced]. c is what was negotiated, out of [Offers].
+func (g *Gateway) Accept(sock *socket.Socket, player uuid.UUID, c caps.Set) {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		g.refuse(sock, socket.ShuttingDown)
+		return
+	}
+	p := g.reg.Get(player)
+	if p == nil { // left since the upgrade was granted
+		g.mu.Unlock()
+		g.refuse(sock, socket.Left)
+		return
+	}
+	g.serving.Add(1)
+	defer g.serving.Done()
+	former, k := g.conns[player], conn.New(g.conf, sock, p, c)
+	g.conns[player] = k
+	g.sockets[sock] = struct{}{}
+	g.accepted++
+	g.mu.Unlock()
+	if former != nil {
+		former.Close(socket.Replaced)
+	}
+	g.log.Info("voice connected", "player", p.Name, "audio", max(1, c.Audio), "spatial", c.Spatial == 1)
+
+	var err error
+	defer func() {
+		g.mu.Lock()
+		if g.conns[player] == k {
+			delete(g.conns, player)
+		}
+		delete(g.sockets, sock)
+		add(&g.past, sock.Stats())
+		g.ends[ending(err)]++
+		g.mu.Unlock()
+	}()
+	err = k.Run(g.ctx)
+	g.log.Info("voice disconnected", "player", p.Name, "why", err)
+}
+
+// refuse ends a socket that gets no client.
+func (g *Gateway) refuse(sock *socket.Socket, code socket.Code) {
+	sock.Close(code, "")
+	err := sock.Run(context.Background(), deaf{}) // within two seconds
+	g.mu.Lock()
+	g.ends[ending(err)]++
+	g.mu.Unlock()
+}
+
+// deaf takes what a refused client still says.
+type deaf struct{}
+
+func (deaf) Binary([]byte) {}
+func (deaf) Text([]byte)   {}
+
+// Close ends all sockets with [socket.ShuttingDown] and waits for them and for the hub. Accept refuses from now on.
+// When ctx ends first, the sockets that are left end within two seconds on their own.
+func (g *Gateway) Close(ctx context.Context) error {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.cancel()
+	done := make(chan struct{})
+	go func() {
+		g.serving.Wait()
+		g.stopHub()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("voice sockets are still closing: %w", ctx.Err())
+	}
+}
+
+// codes are the closes of ours.
+var codes = []socket.Code{
+	socket.ShuttingDown, socket.Protocol, socket.Unsupported, socket.InvalidData, socket.TooBig, socket.Failed,
+	socket.Replaced, socket.Left, socket.Flood,
+}
+
+// ends are the endings of a socket as labels: the code that it was closed with, or else what happened.
+var ends = func() []string {
+	all := []string{"peer", "dead", "broken"}
+	for _, c := range codes {
+		all = append(all, strconv.Itoa(int(c)))
+	}
+	return all
+}()
+
+// ending is the label of how a socket ended.
+func ending(err error) string {
+	var closed *socket.Closed
+	switch {
+	case errors.As(err, &closed) && closed.Peer:
+		return "peer"
+	case errors.As(err, &closed):
+		return strconv.Itoa(int(closed.Code))
+	case errors.Is(err, socket.ErrDead):
+		return "dead"
+	}
+	return "broken"
+}
+
+// Stats are a gateway's counters since its start. The maps have every label that there is, from the start on.
+type Stats struct {
+	Sockets   int    // now
+	Accepted  uint64 // sockets
+	Frames    uint64 // binary messages that came in
+	Delivered uint64 // frames handed to listeners' sockets
+	Sent      uint64 // of these, those that went out
+	Writes    uint64 // system calls for all that went out
+
+	Dropped map[string]uint64 // frames that came in and were not routed, by reason
+	Lost    map[string]uint64 // frames that listeners' sockets could not take, by reason
+	Ended   map[string]uint64 // sockets, by close code of ours, or "peer", "dead" and "broken"
+}
+
+// Stats reads the counters.
+func (g *Gateway) Stats() Stats {
+	s := Stats{
+		Frames: g.stats.Frames.Load(), Delivered: g.stats.Delivered.Load(),
+		Dropped: make(map[string]uint64), Lost: make(map[string]uint64), Ended: make(map[string]uint64),
+	}
+	for _, d := range conn.Drops() {
+		s.Dropped[d.String()] = g.stats.Drops[d].Load()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	out := g.past
+	for sock := range g.sockets {
+		add(&out, sock.Stats())
+	}
+	s.Sockets, s.Accepted, s.Sent, s.Writes = len(g.sockets), g.accepted, out.Sent, out.Writes
+	for _, d := range socket.Drops() {
+		s.Lost[d.String()] = out.Drops[d]
+	}
+	for e, n := range g.ends {
+		s.Ended[e] = n
+	}
+	return s
+}
+
+func add(to *socket.Stats, s socket.Stats) {
+	to.Sent += s.Sent
+	to.Writes += s.Writes
+	for i, n := range s.Drops {
+		to.Drops[i] += n
+	}
+}
