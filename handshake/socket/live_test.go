@@ -182,11 +182,13 @@ func TestFreeze(t *testing.T) {
 			// Ten speakers' worth, with frames so large that the kernel's buffers
 			// are soon full.
 			sent := int64(0)
-			var slowest time.Duration
+			var slowest, stalled time.Duration // of this test's own goroutine, by a busy machine
+			last := time.Now()
 			speak := func(until func() bool) {
 				for tick := time.NewTicker(2 * time.Millisecond); !until(); <-tick.C {
 					f := stamped(start, 1300)
 					before := time.Now()
+					stalled, last = max(stalled, before.Sub(last)), before
 					for _, s := range sockets {
 						s.Audio(f[:25], f[25:])
 					}
@@ -196,9 +198,6 @@ func TestFreeze(t *testing.T) {
 			}
 			frozen := sockets[2]
 			speak(func() bool { return frozen.Stats().Drops[DropFull] > 300 })
-			if slowest > 100*time.Millisecond {
-				t.Errorf("a speaker waited %v", slowest)
-			}
 
 			// Back again. What the kernels hold is old; then come frames that are
 			// young, and all that follow stay so.
@@ -218,20 +217,32 @@ func TestFreeze(t *testing.T) {
 				})
 			})
 			speak(func() bool { return young.Load() > 100 || time.Since(resumed) > 5*time.Second })
-			t.Logf("%d frames; slowest fan-out %v; worst delays %v, %v; caught up in %v; %+v", sent, slowest,
+			t.Logf("%d frames; stalled %v; slowest fan-out %v; worst delays %v, %v; caught up in %v; %+v", sent, stalled, slowest,
 				time.Duration(worst[0].Load()), time.Duration(worst[1].Load()), time.Duration(caughtUp.Load()), frozen.Stats())
-			if d := time.Duration(caughtUp.Load()); d == 0 || d > 150*time.Millisecond || old.Load() > 0 {
+			if caughtUp.Load() == 0 {
+				t.Error("never caught up")
+			}
+			// The rest is about time, which a machine that stalls does not give.
+			slack := 150*time.Millisecond + 4*stalled
+			if stalled > 100*time.Millisecond {
+				slack = time.Hour
+			}
+			if d := time.Duration(caughtUp.Load()); d > slack || old.Load() > 0 && slack < time.Hour {
 				t.Errorf("caught up in %v, with %d old frames after that", d, old.Load())
+			}
+			if slowest > slack {
+				t.Errorf("a speaker waited %v", slowest)
 			}
 			for i := range heard {
 				deadline := time.Now().Add(5 * time.Second)
-				for heard[i].Load() < sent && time.Now().Before(deadline) {
+				lost := func() int64 { return int64(sockets[i].Stats().Drops[DropStale]) }
+				for heard[i].Load()+lost() < sent && time.Now().Before(deadline) {
 					runtime.Gosched()
 				}
-				if n := heard[i].Load(); n != sent {
-					t.Errorf("listener %d heard %d frames of %d", i, n, sent)
+				if n := heard[i].Load(); n+lost() != sent || lost() > 0 && slack < time.Hour {
+					t.Errorf("listener %d heard %d frames of %d: %+v", i, n, sent, sockets[i].Stats())
 				}
-				if d := time.Duration(worst[i].Load()); d > 150*time.Millisecond {
+				if d := time.Duration(worst[i].Load()); d > slack {
 					t.Errorf("listener %d waited %v for a frame", i, d)
 				}
 			}
@@ -345,7 +356,7 @@ func TestNoAllocations(t *testing.T) {
 			s.mu.Lock()
 			s.flush(s.sweep.now()) // as if the last write were long ago
 			s.mu.Unlock()
-		}); n != 0 {
+		}); n != 0 && !(raceEnabled && w.name == "tls") { // crypto/tls pools a buffer, and pools forget under the race detector
 			t.Errorf("%s: %v allocations a frame, at once", w.name, n)
 		}
 	}
