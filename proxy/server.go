@@ -41,6 +41,7 @@ type Settings struct {
 	Pending int            // connections that are not players yet; 0: no limit
 
 	HideAddresses bool // keep players' addresses out of the log
+	HideSample    bool // name no players in the server list
 }
 
 // Server is the Minecraft side of the proxy.
@@ -62,7 +63,9 @@ func New(s Settings, watch session.Watch, channels session.Channels, log *slog.L
 	}
 	p := &Server{log: log, listeners: map[net.Listener]struct{}{}}
 	s.Status.Online = func() int { return p.core.Online() }
-	s.Status.Players = func(dst []status.Player, max int) []status.Player { return p.core.Sample(dst, max) }
+	if !s.HideSample {
+		s.Status.Players = func(dst []status.Player, max int) []status.Player { return p.core.Sample(dst, max) }
+	}
 	answers, err := status.New(s.Status)
 	if err != nil {
 		return nil, err

@@ -1,0 +1,112 @@
+// Earshot is a Minecraft proxy that carries voice: players join through it
+// unchanged, and the same TCP port is the voice gateway.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/pflag"
+
+	"github.com/earshot-mc/earshot/configs"
+)
+
+// version is set by the linker.
+var version = "unknown"
+
+const usage = `Earshot: a Minecraft proxy that carries voice.
+
+	earshot run [--config FILE] [--listen ADDR] [--data DIR] [--offline]
+	earshot check [--config FILE] [--data DIR]
+	earshot version
+
+run    joins players to the servers of the configuration; without one, to a
+       small built-in world on :25565
+check  says whether a configuration is right and prints what is in force
+       (secrets hidden)
+
+`
+
+// badUse is the exit status for whatever the person who started us can mend.
+const badUse = 2
+
+func main() { os.Exit(start(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
+
+// start is main with its surroundings as parameters; it returns the exit status.
+func start(args, environ []string, stdout, stderr io.Writer) int {
+	fail := func(err error) int {
+		fmt.Fprintln(stderr, "earshot:", err)
+		return badUse
+	}
+	flags := pflag.NewFlagSet("earshot", pflag.ContinueOnError)
+	flags.SetOutput(io.Discard) // errors are ours to print, on one line
+	file := flags.String("config", "", "configuration `FILE` (default: earshot.yml in the data folder, where it exists)")
+	dir := flags.String("data", ".", "`DIR` where Earshot looks for its files")
+	listen := flags.String("listen", "", "listen on `ADDR`, as host:port, whatever the configuration says")
+	offline := flags.Bool("offline", false, "do not authenticate players: anybody can join as anybody")
+	help := func(w io.Writer) { fmt.Fprint(w, usage, "Flags:\n", flags.FlagUsages()) }
+
+	err := flags.Parse(args)
+	if errors.Is(err, pflag.ErrHelp) {
+		help(stdout)
+		return 0
+	} else if err != nil {
+		return fail(fmt.Errorf("%w; see earshot --help", err))
+	}
+	if flags.NArg() == 0 {
+		help(stderr)
+		return badUse
+	}
+	if flags.NArg() > 1 {
+		return fail(fmt.Errorf("%q is one word too many; see earshot --help", flags.Arg(1)))
+	}
+
+	switch command := flags.Arg(0); command {
+	case "help":
+		help(stdout)
+		return 0
+	case "version":
+		fmt.Fprintf(stdout, "earshot %s (%s, %s/%s)\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		return 0
+	case "run", "check":
+		l, err := configs.Load(*file, *dir, environ)
+		if err != nil {
+			return fail(err)
+		}
+		if flags.Changed("listen") {
+			l.Listen = *listen
+		}
+		if *offline {
+			l.Online = false
+		}
+		b, err := build(l, stderr)
+		if err != nil {
+			return fail(err)
+		}
+		if command == "check" {
+			for _, w := range l.Warnings {
+				fmt.Fprintln(stderr, "warning:", w)
+			}
+			fmt.Fprint(stdout, l.Effective())
+			return 0
+		}
+		if err := b.run(stderr); err != nil {
+			return fail(err)
+		}
+		return 0
+	default:
+		return fail(fmt.Errorf("there is no command %q: run, check or version; see earshot --help", command))
+	}
+}
+
+// release is the linker's version, or the module's where go install built us.
+func release() string {
+	if info, ok := debug.ReadBuildInfo(); ok && version == "unknown" && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return version
+}
