@@ -24,6 +24,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -62,20 +63,13 @@ func open(t *testing.T, cfg Config) *site {
 	reg := world.New()
 	s := &site{t: t, reg: reg, place: reg.Place("survival", "minecraft:overworld"), gw: New(cfg, reg)}
 	sweep := socket.NewSweeper()
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		id, err := uuid.Parse(r.URL.Query().Get("uuid"))
-		if err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
-		}
-		c := caps.FromHeaders(r.Header).Negotiate(Offers())
-		echo := http.Header{}
-		c.ToHeaders(echo)
-		conn, rw, _, err := ws.HTTPUpgrader{Header: echo}.Upgrade(r, w)
-		if err != nil {
-			return
-		}
-		s.gw.Accept(socket.New(conn, rw.Reader, sweep), id, c)
+	srv := httptest.NewServer(upgrade.New(upgrade.Config{
+		Tokens:  everybody{},
+		Online:  func(uuid.UUID) bool { return true }, // so that what comes next is the gateway's to find out
+		Offered: Offers,
+		Sweeper: sweep,
+		Accept:  func(_ context.Context, sock *socket.Socket, id uuid.UUID, c caps.Set) { s.gw.Accept(sock, id, c) },
+		Count:   func(reason string) { t.Errorf("upgrade refused: %s", reason) },
 	}))
 	s.addr = srv.Listener.Addr().String()
 	t.Cleanup(func() {
@@ -89,6 +83,11 @@ func open(t *testing.T, cfg Config) *site {
 	})
 	return s
 }
+
+// everybody may connect.
+type everybody struct{}
+
+func (everybody) Redeem(string, uuid.UUID) bool { return true }
 
 // player puts a player on the proxy, at x on the x axis.
 func (s *site) player(name string, x float64) *world.Player {
@@ -134,7 +133,7 @@ func (s *site) dial(p *world.Player, ask caps.Set) *client {
 	d := ws.Dialer{Header: ws.HandshakeHeaderHTTP(h), NetDial: func(context.Context, string, string) (net.Conn, error) { return conn, nil }}
 	echoed := http.Header{}
 	d.OnHeader = func(k, v []byte) error { echoed.Add(string(k), string(v)); return nil }
-	_, br, _, err := d.Dial(context.Background(), "ws://"+s.addr+"/voice?uuid="+p.ID.String())
+	_, br, _, err := d.Dial(context.Background(), "ws://"+s.addr+"/voice?token=t&uuid="+p.ID.String())
 	if err != nil {
 		s.t.Fatal(err)
 	}

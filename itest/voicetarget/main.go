@@ -1,0 +1,179 @@
+// Voicetarget is the real voice gateway on a world that is made up, for load generators: everybody who connects is a
+// player who stands with its group, out of every other group's earshot. Tokens can be guessed and frames need not be
+// Opus, so that this must never be part of a release; it is a program of its own for that reason.
+//
+//	voicetarget -listen 127.0.0.1:PORT [-tls] [-cpuprofile FILE]
+//
+// It prints its address and serves ws://ADDRESS/voice?token=G.I&uuid=U for client I of group G, U being
+// %08x-0000-4000-8000-%012x of G and I.
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"flag"
+	"fmt"
+	"log"
+	"log/slog"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"runtime/pprof"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/handshake/upgrade"
+	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+func main() {
+	log.SetFlags(0)
+	addr := flag.String("listen", "127.0.0.1:0", "address to listen on")
+	secure := flag.Bool("tls", false, "speak wss, with a certificate made up at the start")
+	profile := flag.String("cpuprofile", "", "file for a CPU profile")
+	flag.Parse()
+	if err := run(*addr, *secure, *profile); err != nil {
+		log.Fatal(err)
+	}
+}
+
+func run(addr string, secure bool, profile string) error {
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+
+	reg := world.New()
+	gateway := voice.New(voice.Config{
+		Policy: route.Policy{Gain: gain.Rules{Default: 48}},
+		Log:    slog.New(slog.DiscardHandler),
+		OpusOK: func([]byte) bool { return true },
+	}, reg)
+	sweep := socket.NewSweeper()
+	defer sweep.Close()
+	crowd := &crowd{reg: reg, place: reg.Place("bench", "bench"), groups: map[int][]*world.Player{}}
+	handler := upgrade.New(upgrade.Config{
+		Tokens:  crowd,
+		Online:  func(id uuid.UUID) bool { return reg.Get(id) != nil },
+		Offered: voice.Offers,
+		Sweeper: sweep,
+		Accept:  func(_ context.Context, s *socket.Socket, id uuid.UUID, c caps.Set) { gateway.Accept(s, id, c) },
+		Count:   func(string) {},
+	})
+	ln, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	fmt.Println(ln.Addr())
+	if secure {
+		config, err := certificate()
+		if err != nil {
+			return err
+		}
+		ln = &tlsListener{ln, config}
+	}
+	mux := http.NewServeMux()
+	mux.Handle(upgrade.Path, handler)
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	select {
+	case <-ctx.Done():
+	case err := <-served:
+		return err
+	}
+	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	server.Close() // sockets are hijacked, and the gateway's
+	if err := gateway.Close(end); err != nil {
+		return err
+	}
+	for drop := range gateway.Stats().Lost {
+		if n := gateway.Stats().Lost[drop]; n > 0 && drop != "closed" {
+			log.Printf("voicetarget: %d frames lost: %s", n, drop)
+		}
+	}
+	return nil
+}
+
+// crowd lets in everybody who knows how the players are called, and makes them up.
+type crowd struct {
+	reg   *world.Registry
+	place *world.Place
+
+	mu     sync.Mutex
+	groups map[int][]*world.Player
+}
+
+// Redeem takes the token G.I with the UUID made of G and I.
+func (c *crowd) Redeem(token string, id uuid.UUID) bool {
+	var g, i int
+	if _, err := fmt.Sscanf(token, "%d.%d", &g, &i); err != nil || fmt.Sprintf("%08x-0000-4000-8000-%012x", g, i) != id.String() {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reg.Get(id) != nil {
+		return true
+	}
+	p := c.reg.Add(id, "p"+token)
+	for _, o := range c.groups[g] {
+		o.Show(id)
+		p.Show(o.ID)
+	}
+	c.groups[g] = append(c.groups[g], p)
+	p.SetFacts(world.Facts{Place: c.place})
+	p.SetPose(&world.Pose{X: float64(1000 * g), Y: 64, Z: float64(i % 20), Place: c.place})
+	return true
+}
+
+// tlsListener speaks TLS on connections that a socket can take over.
+type tlsListener struct {
+	net.Listener
+	config *tls.Config
+}
+
+func (l *tlsListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return tls.Server(socket.Buffered(c), l.config), nil
+}
+
+// certificate is one that nobody trusts.
+func certificate() (*tls.Config, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(24 * time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		return nil, err
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}, nil
+}
