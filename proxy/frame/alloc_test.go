@@ -5,6 +5,7 @@ package frame
 import (
 	"bytes"
 	"testing"
+	"time"
 )
 
 // These are left out under the race detector because it makes sync.Pool
@@ -98,5 +99,27 @@ func TestLookingAllocatesNothing(t *testing.T) {
 			}
 			r.Release()
 		}
+	}
+}
+
+// Nor does the way of a socket, which takes and gives its buffer every time.
+func TestSocketAllocatesNothing(t *testing.T) {
+	a, b := pair(t)
+	r, w := NewReader(b, Limits{}), NewWriter(a)
+	w.SetWriteTimeout(time.Minute)
+	frames, spoilt := wire(append([]byte{1}, make([]byte, 3000)...)), make([]byte, 3010)
+	turn := func() {
+		if err := w.Run(spoilt[:copy(spoilt, frames)]); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 10 {
+		turn()
+	}
+	if n := testing.AllocsPerRun(200, turn); n != 0 {
+		t.Errorf("%g allocations per frame", n)
 	}
 }

@@ -285,6 +285,14 @@ func noisy(n int) []byte {
 	return b
 }
 
+// It is empty frames in a row that are counted.
+func TestEmptyFramesBetweenOthers(t *testing.T) {
+	r := NewReader(bytes.NewReader(bytes.Repeat(join(make([]byte, 40), wire([]byte{5, 1})), 10)), Limits{Strict: true})
+	if n := len(readAll(t, r)); n != 10 {
+		t.Errorf("%d packets", n)
+	}
+}
+
 func TestCutShort(t *testing.T) {
 	for _, b := range [][]byte{{5, 1, 2}, {0x80}, {0x80, 0x80}} {
 		if _, _, err := first(b, Limits{}, -1); err != io.ErrUnexpectedEOF {

@@ -113,9 +113,9 @@ func (p *peeker) stored() {
 
 func (p *peeker) fixed() {
 	p.count = [16]uint16{7: 24, 8: 152, 9: 112}
-	for i := range 288 {
+	for i := range p.lens[:280] { // the eight codes after these are matches
 		switch {
-		case i < 144 || i >= 280:
+		case i < 144:
 			p.lens[i] = 8
 		case i < 256:
 			p.lens[i] = 9
@@ -123,7 +123,7 @@ func (p *peeker) fixed() {
 			p.lens[i] = 7
 		}
 	}
-	p.literals(288)
+	p.literals(280)
 }
 
 // codeOrder is the order in which a dynamic block sends the lengths of the
