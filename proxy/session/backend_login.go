@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
@@ -172,29 +173,42 @@ func (s *Session) failed(f failure) {
 	s.advance()
 }
 
-// lost is the one thing that happens when a backend is gone, whatever the phase: the player moves on to the next one
-// as long as the client has not been told too much, else the reason reaches the client in the state it is in.
+// lost is the one thing that happens when a backend is gone, whatever the phase: a player on the way to it moves on to
+// the next one, if the client has not been told too much, else the reason reaches the client in the state it is in.
 func (s *Session) lost(l *link, e Ending, r reason) {
-	switch l {
-	case s.inflight:
-		s.inflight = nil
-	case s.current:
-		s.current = nil
-	default:
+	if l != s.inflight && l != s.current {
 		return
 	}
-	s.log.Warn("backend lost", "backend", l.name, "ending", e, "reason", r.String())
-	spoilt := s.playing || s.awaitStart || s.awaitEnd || s.in != s.out || l.pump.registry.Load() && s.protocol >= proto.V1_20_5 ||
-		s.out == proto.Play && s.version.HasConfiguration()
+	level := slog.LevelWarn
+	if e == EndKicked {
+		level = slog.LevelInfo
+	}
+	s.log.Log(s.ctx, level, "player lost its server", "backend", l.name, "ending", e, "reason", r.String())
+	again := l == s.inflight && s.fresh(l)
+	if l == s.current {
+		s.current = nil
+	} else {
+		s.inflight = nil
+	}
 	s.bundle = s.bundle || l.pump.bundle.Load()
 	s.closeLink(l)
 	s.settled()
 	s.route()
-	if spoilt {
+	if again {
+		s.failed(failure{e, r})
+	} else {
 		s.end(e, r)
-		return
 	}
-	s.failed(failure{e, r})
+}
+
+// fresh reports whether another backend can take over from one that has not sent its join game. In configuration the
+// client must not have got registries already, since 1.20.5 it does not accept their entries twice; and once it was
+// told that the configuration is finished only a join game can follow.
+func (s *Session) fresh(l *link) bool {
+	if !s.version.HasConfiguration() {
+		return true
+	}
+	return s.in == proto.Config && s.out == proto.Config && !(l.pump.registry.Load() && s.protocol >= proto.V1_20_5)
 }
 
 // closeLink ends the connection to a backend and its reader, which may be writing to the client just now. A client

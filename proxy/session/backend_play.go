@@ -89,5 +89,6 @@ func (s *Session) recompress(l *link, e *event) verdict {
 	threshold = max(threshold, -1)
 	e.pump.threshold = threshold
 	l.recompress(threshold)
+	s.route()
 	return handled
 }

@@ -102,6 +102,7 @@ func (c *Core) finished(s *Session) {
 	delete(c.live, s)
 	c.mu.Unlock()
 	c.Counters.ended[s.ending].Add(1)
+	s.log.Debug("connection ended", "ending", s.ending)
 }
 
 // Players is a snapshot of the players, in no order.

@@ -76,6 +76,9 @@ func (s *Session) end(e Ending, r reason) {
 	s.client.stop()
 	s.conn.SetReadDeadline(time.Now())
 	<-s.client.ended
+	if e == EndLeft || e == EndStalled {
+		return // nobody listens any more
+	}
 	s.w.SetWriteTimeout(grace)
 	if s.bundle {
 		// A client holds back what comes inside a bundle, and would never show the reason.

@@ -40,12 +40,13 @@ type peer struct {
 	sends     proto.Dir
 	in, out   proto.State
 	threshold int
+	patience  time.Duration     // of each read
 	login     packet.LoginStart // what a backend was told
 	handshake packet.Handshake
 }
 
 func newPeer(t testing.TB, conn net.Conn, v *proto.Version, sends proto.Dir) *peer {
-	p := &peer{t: t, conn: conn, r: frame.NewReader(conn, frame.Limits{}), w: frame.NewWriter(conn), v: v, sends: sends, threshold: -1}
+	p := &peer{t: t, conn: conn, r: frame.NewReader(conn, frame.Limits{}), w: frame.NewWriter(conn), v: v, sends: sends, threshold: -1, patience: patienceInTests}
 	t.Cleanup(func() { conn.Close() })
 	return p
 }
@@ -84,7 +85,7 @@ func (p *peer) raw(id int32, body []byte) {
 
 // try reads one packet.
 func (p *peer) try() (proto.Packet, int32, []byte, error) {
-	p.conn.SetReadDeadline(time.Now().Add(patienceInTests))
+	p.conn.SetReadDeadline(time.Now().Add(p.patience))
 	f, err := p.r.Next()
 	if err != nil {
 		return 0, 0, nil, err

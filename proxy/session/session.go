@@ -71,6 +71,8 @@ type Player interface {
 	Disconnect(reason string)
 }
 
+var _ Player = (*Session)(nil)
+
 // Session is one accepted connection, and the player it may become.
 type Session struct {
 	core *Core
@@ -219,7 +221,7 @@ func (s *Session) farewells() {
 	if !s.greeted {
 		return
 	}
-	s.greeted = false
+	s.log.Info("player left", "ending", s.ending)
 	call := func(f func()) {
 		defer s.caught()
 		f()
