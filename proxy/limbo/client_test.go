@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 
@@ -115,6 +116,15 @@ func enter(t testing.TB, w *World, protocol int32, name string) *client {
 	c := dial(t, w, protocol, name)
 	c.until("a place", func(p seen) bool { return p.name == proto.Position })
 	return c
+}
+
+// player reads until the world counts c among its players, and returns that.
+func (c *client) player(w *World) *player {
+	c.t.Helper()
+	c.until("itself on the list", func(s seen) bool { return slices.Contains(c.shown(s), c.id) })
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.players[c.id]
 }
 
 // said reads until a line of chat and returns it.

@@ -54,6 +54,7 @@ type World struct {
 	closed  bool
 	conns   map[net.Conn]struct{} // before the player is in the world
 	players map[uuid.UUID]*player
+	bodies  int
 }
 
 // New makes a World without players. Close ends it.
@@ -127,12 +128,18 @@ func (w *World) enter(p *player) {
 		everybody = append(everybody, q)
 	}
 	p.out.send(appendShow(nil, p.version, everybody...))
+	for _, q := range everybody {
+		if q.body {
+			p.out.send(appendBody(nil, p.version, q))
+		}
+	}
 	w.broadcast(func(dst []byte, to *player) []byte {
 		if to == p {
 			return dst
 		}
 		return appendShow(dst, to.version, p)
 	})
+	w.embody(p)
 	if w.cfg.Welcome.String() != "" {
 		p.out.send(appendSay(nil, p.version, w.cfg.Welcome))
 	}
@@ -152,6 +159,7 @@ func (w *World) leave(p *player) {
 
 func (w *World) remove(p *player) {
 	delete(w.players, p.id)
+	w.disembody(p)
 	w.broadcast(func(dst []byte, to *player) []byte { return appendHide(dst, to.version, p.id) })
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"runtime"
 	"slices"
@@ -178,6 +179,129 @@ func TestPlayersSeeAndHearEachOther(t *testing.T) {
 		b.conn.Close()
 		a.until("B to go", func(s seen) bool { return slices.Contains(a.hidden(s), b.id) })
 		a.conn.Close()
+	}
+}
+
+func TestBodies(t *testing.T) {
+	w := start(t, Config{})
+	for _, p := range Protocols() {
+		name := fmt.Sprint("A", p)
+		b := enter(t, w, proto.Max, "B")
+		a := enter(t, w, p, name)
+		entityA, entityB := a.player(w).entity, b.player(w).entity
+		appears := func(c *client, of int32) {
+			t.Helper()
+			c.until("a body", func(s seen) bool {
+				if s.name != proto.NamedEntitySpawn && s.name != proto.SpawnEntity {
+					return false
+				}
+				e, err := packet.ParseSpawn(c.v.Protocol, s.name, s.body)
+				if err != nil || e.ID != of || e.X != spawnX || e.Y != spawnY || e.Z != spawnZ {
+					t.Errorf("%d: sees %+v, %v; want %d", c.v.Protocol, e, err, of)
+				}
+				return true
+			})
+		}
+		appears(a, entityB)
+		appears(b, entityA)
+		b.send(proto.PositionLook, append(field.AppendF32(field.AppendF32(field.AppendF64(field.AppendF64(field.AppendF64(nil, 10.5), 70), -3), 90), 0), 1))
+		a.until("a step", func(s seen) bool {
+			if s.name != proto.EntityTeleport && s.name != proto.SyncEntityPosition {
+				return false
+			}
+			m, err := packet.ParseEntityMove(p, s.name, s.body)
+			if err != nil || m.ID != entityB || m.X != 10.5 || m.Y != 70 || m.Z != -3 {
+				t.Errorf("%d: moved %+v, %v", p, m, err)
+			}
+			return true
+		})
+		a.until("a turn of the head", func(s seen) bool {
+			r := field.NewReader(s.body)
+			if s.name != proto.EntityHeadRotation {
+				return false
+			}
+			if id, yaw := r.VarInt(), r.U8(); id != entityB || yaw != 64 || r.End() != nil {
+				t.Errorf("%d: %d turned to %d, %v", p, id, yaw, r.End())
+			}
+			return true
+		})
+		b.conn.Close()
+		a.until("the body to vanish", func(s seen) bool {
+			if s.name != proto.EntityDestroy && s.name != proto.DestroyEntity {
+				return false
+			}
+			ids, err := packet.ParseDestroyed(nil, s.name, s.body)
+			if err != nil || !slices.Equal(ids, []int32{entityB}) {
+				t.Errorf("%d: %v vanished, %v", p, ids, err)
+			}
+			return true
+		})
+		a.conn.Close()
+		w.mu.Lock()
+		for len(w.players) > 0 { // until the world has noticed
+			w.mu.Unlock()
+			runtime.Gosched()
+			w.mu.Lock()
+		}
+		if w.bodies != 0 {
+			t.Errorf("%d: %d bodies remain", p, w.bodies)
+		}
+		w.mu.Unlock()
+	}
+}
+
+// Only so many have a body, and one that is left is taken over.
+func TestBodiesAreLimited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, Config{})
+		var all []*client
+		var drains sync.WaitGroup
+		for i := range maxBodies + 2 {
+			c := enter(t, w, proto.V1_17, fmt.Sprint("N", i))
+			all = append(all, c)
+			drains.Go(func() { c.drain() })
+		}
+		synctest.Wait()
+		with := func() (n int) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			for _, p := range w.players {
+				if p.body {
+					n++
+				}
+			}
+			return n
+		}
+		if n := with(); n != maxBodies {
+			t.Errorf("%d of %d have bodies", n, len(all))
+		}
+		all[0].conn.Close()
+		all[1].conn.Close()
+		synctest.Wait()
+		if n := with(); n != maxBodies {
+			t.Errorf("%d have bodies after two of %d left", n, len(all))
+		}
+		all[2].conn.Close()
+		synctest.Wait()
+		if n := with(); n != maxBodies-1 {
+			t.Errorf("%d of %d have bodies", n, maxBodies-1)
+		}
+		w.Close()
+		drains.Wait()
+	})
+}
+
+func TestNonsensePlacesAreNotShown(t *testing.T) {
+	for _, m := range []packet.Move{
+		{HasPlace: true, X: math.NaN()}, {HasPlace: true, Y: math.Inf(1)}, {HasPlace: true, Z: -1e300},
+		{HasLook: true, Yaw: float32(math.NaN())}, {HasLook: true, Pitch: float32(math.Inf(-1))}, {HasLook: true, Yaw: 1e30},
+	} {
+		if at := spawnPose; at.update(m) {
+			t.Errorf("%+v is shown", m)
+		}
+	}
+	if at := spawnPose; !at.update(packet.Move{HasLook: true, Yaw: -90}) || at.y != spawnY || angle(at.yaw) != 192 {
+		t.Errorf("looking about leads to %+v", at)
 	}
 }
 
@@ -356,9 +480,7 @@ func TestStalledPlayer(t *testing.T) {
 func TestOutboxOverflow(t *testing.T) {
 	w := start(t, Config{})
 	stalled := enter(t, w, proto.Max, "Stalled")
-	w.mu.Lock()
-	p := w.players[stalled.id]
-	w.mu.Unlock()
+	p := stalled.player(w)
 	line := appendSay(nil, p.version, packet.Plain(strings.Repeat("x", 4000)))
 	for range 2 * outboxLimit / len(line) {
 		p.out.send(line)

@@ -45,14 +45,21 @@ type player struct {
 	mu      sync.Mutex
 	leaving bool
 
-	teleports int32 // ids given out; reader's
-	rescued   bool  // put back to the spawn, and the client has not followed yet; reader's
+	// The reader's.
+	teleports int32     // ids given out
+	rescued   bool      // put back to the spawn, and the client has not followed yet
+	at        pose      // where the client says it is
+	movedAt   time.Time // when that was last shown to the others
+
+	// Guarded by world.mu.
+	body  bool // the others see a body
+	shown pose // where
 }
 
 func newPlayer(w *World, c net.Conn, v *proto.Version, name string) *player {
 	p := &player{
 		world: w, conn: c, version: v, name: name, entity: w.ids.Add(1),
-		out: newOutbox(), speech: rate.NewLimiter(linesPerSecond, linesAtOnce),
+		out: newOutbox(), speech: rate.NewLimiter(linesPerSecond, linesAtOnce), at: spawnPose, shown: spawnPose,
 	}
 	p.asked.Store(rand.Int32())
 	return p
@@ -105,7 +112,7 @@ func (p *player) read(in *frame.Reader) error {
 		}
 		name := names[f.ID]
 		switch name {
-		case proto.KeepAlive, proto.Position, proto.PositionLook, proto.Chat, proto.ChatMessage:
+		case proto.KeepAlive, proto.Position, proto.PositionLook, proto.Look, proto.Chat, proto.ChatMessage:
 		default:
 			continue
 		}
@@ -130,12 +137,19 @@ func (p *player) handle(name proto.Packet, body []byte) error {
 		if late := p.asked.Load() - int32(id); late >= 0 && late <= int32(answerWithin/keepAliveEvery) {
 			p.answered.Store(time.Now().UnixNano())
 		}
-	case proto.Position, proto.PositionLook:
+	case proto.Position, proto.PositionLook, proto.Look:
 		m, err := packet.ParseMove(name, body)
 		if err != nil {
 			return err
 		}
-		p.rescue(m)
+		if m.HasPlace {
+			p.rescue(m)
+		}
+		// What comes too soon is left out: clients repeat where they are at least once a second.
+		if now := time.Now(); p.at.update(m) && now.Sub(p.movedAt) >= moveEvery {
+			p.movedAt = now
+			p.world.moved(p, p.at)
+		}
 	case proto.Chat, proto.ChatMessage: // whatever follows the line concerns signatures, of which there are none here
 		r := field.NewReader(body)
 		line := r.String(maxLine)

@@ -1,7 +1,7 @@
 'use strict'
 // Writes ../world.bin: for every protocol all packets (id and body) that the built-in world sends to a joining player and
 // that do not depend on the player. Run by `go generate ./proxy/limbo` once itest/peers is installed; the same package
-// versions give the same file. `node generate.js --check` compares instead of writing. Either takes about 20 s.
+// versions give the same file. `node generate.js --check [VERSION…]` compares instead of writing. All takes about 20 s.
 //
 // The packets come from minecraft-protocol's own serializer. The layout of the file is described in ../data.go.
 //
@@ -10,7 +10,6 @@
 const fs = require('fs')
 const path = require('path')
 const zlib = require('zlib')
-const crypto = require('crypto')
 const load = require('module').createRequire(path.join(__dirname, '../../../itest/peers/package.json'))
 const minecraftData = load('minecraft-data')
 const { createSerializer } = load('minecraft-protocol')
@@ -327,44 +326,44 @@ function script (version) {
   return [md.version.version, Buffer.concat(parts)]
 }
 
-const blobs = []
-const index = []
-const seen = new Map()
-for (const version of versions) {
-  const [protocol, raw] = script(version)
-  const hash = crypto.createHash('sha256').update(raw).digest('hex')
-  if (!seen.has(hash)) {
-    seen.set(hash, blobs.length)
-    blobs.push(raw)
-  }
-  index.push([protocol, seen.get(hash)])
-  process.stderr.write(`${version} (${protocol}): ${raw.length} bytes, blob ${seen.get(hash)}\n`)
+// What is in a file, by protocol.
+function read (file) {
+  let at = 0
+  const num = () => { let n = 0; let s = 0; let b; do { b = file[at++]; n |= (b & 127) << s; s += 7 } while (b & 128); return n }
+  const pairs = () => Array.from({ length: num() }, () => [num(), num()])
+  const index = pairs()
+  const blobs = pairs().map(([packed]) => zlib.inflateRawSync(file.subarray(at, at += packed)))
+  return new Map(index.map(([protocol, blob]) => [protocol, blobs[blob]]))
 }
-for (const protocol in borrowed) index.push([+protocol, index.find(([p]) => p === borrowed[protocol])[1]])
-index.sort((a, b) => a[0] - b[0])
 
 const file = path.join(__dirname, '../world.bin')
-if (process.argv.includes('--check')) { // by content: deflate output may differ between releases of node
-  const at = { i: 0 }
-  const have = fs.readFileSync(file)
-  const num = () => { let n = 0; let s = 0; let b; do { b = have[at.i++]; n |= (b & 127) << s; s += 7 } while (b & 128); return n }
-  const list = n => Array.from({ length: n }, () => [num(), num()])
-  const oldIndex = list(num())
-  const oldSizes = list(num())
-  let same = JSON.stringify(oldIndex) === JSON.stringify(index) && oldSizes.length === blobs.length
-  oldSizes.forEach(([packed, size], i) => {
-    const raw = zlib.inflateRawSync(have.subarray(at.i, at.i += packed))
-    same &&= raw.length === size && raw.equals(blobs[i])
-  })
-  if (!same) {
-    console.error('world.bin is not what this generator makes: run go generate ./proxy/limbo')
+const check = process.argv[2] === '--check'
+const chosen = check && process.argv.length > 3 ? process.argv.slice(3) : versions
+
+const scripts = new Map(chosen.map(version => script(version)))
+if (chosen === versions) for (const protocol in borrowed) scripts.set(+protocol, scripts.get(borrowed[protocol]))
+
+if (check) { // by content: deflate output may differ between releases of node
+  const have = read(fs.readFileSync(file))
+  const wrong = [...scripts.keys()].filter(protocol => !have.get(protocol)?.equals(scripts.get(protocol)))
+  if (chosen === versions) wrong.push(...[...have.keys()].filter(protocol => !scripts.has(protocol)))
+  if (wrong.length) {
+    console.error(`world.bin is not what this generator makes of protocol ${wrong}: run go generate ./proxy/limbo`)
     process.exit(1)
   }
 } else {
+  const blobs = []
+  const index = []
+  for (const [protocol, raw] of [...scripts].sort((a, b) => a[0] - b[0])) {
+    let blob = blobs.findIndex(b => b.equals(raw))
+    if (blob < 0) blob = blobs.push(raw) - 1
+    index.push(varint(protocol), varint(blob))
+  }
   const packed = blobs.map(raw => zlib.deflateRawSync(raw, { level: 9, memLevel: 9 }))
   fs.writeFileSync(file, Buffer.concat([
-    varint(index.length), ...index.flatMap(([protocol, blob]) => [varint(protocol), varint(blob)]),
+    varint(scripts.size), ...index,
     varint(blobs.length), ...blobs.flatMap((raw, i) => [varint(packed[i].length), varint(raw.length)]),
     ...packed
   ]))
+  console.log(`${scripts.size} protocols, ${blobs.length} blobs, ${fs.statSync(file).size} bytes`)
 }
