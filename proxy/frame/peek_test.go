@@ -18,7 +18,7 @@ import (
 func plains() [][]byte {
 	var all [][]byte
 	for _, id := range []int{0, 1, 0x27, 0x7f, 0x80, 0x89, 0x3fff, 0x4000, 1<<21 - 1, 1 << 21} {
-		for _, rest := range [][]byte{nil, {0}, bytes.Repeat(vi(id), 40), make([]byte, 5000), noise(700, 1), chunkish(20_000, 2)} {
+		for _, rest := range [][]byte{nil, {0}, bytes.Repeat(vi(id), 40), make([]byte, 3000), noise(700, 1), chunkish(4000, 2)} {
 			all = append(all, join(vi(id), rest))
 		}
 	}
