@@ -136,8 +136,8 @@ func (b *Bot) Walk(ticks int) Event {
 	return b.do("walk", command{"ticks": ticks})
 }
 
-// Goto walks straight to a place on the floor, stops there and returns where that is, within half a
-// block.
+// Goto walks straight to a place on the floor, stops there and returns where that is, within a third of
+// a block.
 func (b *Bot) Goto(x, z float64) Event {
 	b.c.t.Helper()
 	return b.do("goto", command{"x": x, "z": z})

@@ -99,7 +99,7 @@ func testBots(t *testing.T, v Version, s *Server, c *BotCrowd) {
 
 	// Walking, on both sides of the connection.
 	at := ada.Goto(12, 3)
-	if math.Hypot(at.X-12, at.Z-3) > 0.7 {
+	if math.Hypot(at.X-12, at.Z-3) > 0.3 {
 		t.Errorf("walked to %v, %v", at.X, at.Z)
 	}
 	s.At("Ada", at.X, at.Y, at.Z)

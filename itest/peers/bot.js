@@ -36,7 +36,8 @@ function join ({ name, host, port, fakeHost }) {
   b.on('move', () => { if (Date.now() - told >= 100) { told = Date.now(); say({ ev: 'pos', name, ...place(b) }) } })
 }
 
-// ticked resolves at the first physics tick for which done says so; the player left rejects.
+// ticked resolves after the first physics tick for which done says so; the end of the connection
+// rejects. What must happen at that very tick belongs into done: several ticks may run in a row.
 function ticked (b, done) {
   return new Promise((resolve, reject) => {
     const tick = () => { if (done()) stop(resolve) }
@@ -53,8 +54,11 @@ commands({
     const b = bot(q.name)
     let left = q.ticks
     b.setControlState('forward', true)
-    await ticked(b, () => left-- <= 0)
-    b.setControlState('forward', false)
+    await ticked(b, () => {
+      if (--left > 0) return false
+      b.setControlState('forward', false)
+      return true
+    })
     return place(b)
   },
   // goto walks straight to a place on the floor and stands still there.
@@ -64,10 +68,11 @@ commands({
     b.setControlState('forward', true)
     await ticked(b, () => {
       b.look(Math.atan2(b.entity.position.x - q.x, b.entity.position.z - q.z), 0, true)
-      return away() < 0.3
+      if (away() > 0.4) return false // it slides on for a quarter of a block
+      b.setControlState('forward', false)
+      return true
     })
-    b.setControlState('forward', false)
-    await ticked(b, () => Math.hypot(b.entity.velocity.x, b.entity.velocity.z) < 0.01)
+    await ticked(b, () => Math.hypot(b.entity.velocity.x, b.entity.velocity.z) < 0.001)
     return place(b)
   },
   async look (q) { // degrees, as the game counts them: 0 is south, 90 is west, pitch 90 is down
