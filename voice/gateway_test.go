@@ -809,6 +809,8 @@ func TestReplaced(t *testing.T) {
 	if st := s.gw.Stats(); st.Accepted != 3 || st.Ended["4001"] != 1 {
 		t.Errorf("%+v", st)
 	}
+	s.dial(b.player, v2)
+	again.ends("4001 replaced") // the end of the first was not the second's
 }
 
 func TestLeftTheNetwork(t *testing.T) {

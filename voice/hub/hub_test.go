@@ -412,6 +412,7 @@ func TestLeaving(t *testing.T) {
 		}
 		// And one who is gone before the turn has seen him.
 		x.reg.Remove(again)
+		x.settle()
 		late := x.voice(again, true, false)
 		x.settle()
 		if !late.fake.left {
@@ -471,6 +472,25 @@ func TestPoseLines(t *testing.T) {
 		p.SetPose(nil)
 		time.Sleep(time.Second)
 		x.got(w)
+
+		// The line on connecting counts, too.
+		time.Sleep(PoseGap / 2)
+		second := x.voice(x.player("second"), false, true)
+		x.settle()
+		second.Player.SetPose(&world.Pose{X: 1, Place: place})
+		time.Sleep(3 * PoseGap)
+		synctest.Wait()
+		second.fake.mu.Lock()
+		var at []time.Time
+		for i, e := range second.fake.events {
+			if strings.HasPrefix(e, "pose") {
+				at = append(at, second.fake.times[i])
+			}
+		}
+		second.fake.mu.Unlock()
+		if len(at) != 2 || at[1].Sub(at[0]) < PoseGap {
+			t.Errorf("lines at %v", at)
+		}
 		x.hub.Leave(w.Member)
 		x.settle()
 		p.SetPose(&world.Pose{Place: place})

@@ -292,6 +292,16 @@ func TestUntoldHearNothing(t *testing.T) {
 	r.c.Tell(b.Member)
 	r.turn()
 	r.hears(f)
+
+	// Nor does it count for somebody who was hidden while it was on its way.
+	r.c.Name(b.Member)
+	b.Player.Hide(f.Player.ID)
+	r.turn()
+	b.Player.Show(f.Player.ID)
+	r.turn()
+	r.c.Tell(b.Member)
+	r.turn()
+	r.hears(f)
 }
 
 func TestDeafened(t *testing.T) {
