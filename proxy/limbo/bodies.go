@@ -42,19 +42,31 @@ func (at *pose) update(m packet.Move) bool {
 	return true
 }
 
-// moved shows a player at a new place.
+// moved notes where a player stands; p's writer tells the others in time.
 func (w *World) moved(p *player, at pose) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	p.shown = at
-	if p.body {
-		w.broadcast(func(dst []byte, to *player) []byte {
-			if to == p {
-				return dst
-			}
-			return appendMove(dst, to.version, p.entity, at)
-		})
+	if p.body && !p.moved {
+		p.moved = true
+		p.steps <- struct{}{} // whoever takes it out clears moved later, so there is room
 	}
+}
+
+// tell shows the others where a player stands.
+func (w *World) tell(p *player) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	p.moved = false
+	if !p.body {
+		return
+	}
+	w.broadcast(func(dst []byte, to *player) []byte {
+		if to == p {
+			return dst
+		}
+		return appendMove(dst, to.version, p.entity, p.shown)
+	})
 }
 
 // embody gives p a body if there is one left, and shows it to the others.

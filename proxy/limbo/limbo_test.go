@@ -250,6 +250,42 @@ func TestBodies(t *testing.T) {
 	}
 }
 
+// However often a player moves, the others are told ten times a second, and of the last step in any case.
+func TestStepsAreRationed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, Config{})
+		a, b := enter(t, w, proto.Max, "A"), enter(t, w, proto.Max, "B")
+		var steps []float64
+		var reader sync.WaitGroup
+		reader.Go(func() {
+			for {
+				s, err := a.next()
+				if err != nil {
+					return
+				}
+				if s.name == proto.SyncEntityPosition {
+					m, err := packet.ParseEntityMove(proto.Max, s.name, s.body)
+					if err != nil {
+						t.Error(err)
+					}
+					steps = append(steps, m.X)
+				}
+			}
+		})
+		reader.Go(func() { b.drain() })
+		for i := range 101 { // two seconds
+			b.move(float64(i)/10, 70, 0)
+			time.Sleep(20 * time.Millisecond)
+		}
+		time.Sleep(time.Second)
+		w.Close()
+		reader.Wait()
+		if n := len(steps); n < 20 || n > 22 || steps[n-1] != 10 {
+			t.Errorf("told of %d steps: %v", n, steps)
+		}
+	})
+}
+
 // Only so many have a body, and one that is left is taken over.
 func TestBodiesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -46,20 +46,23 @@ type player struct {
 	leaving bool
 
 	// The reader's.
-	teleports int32     // ids given out
-	rescued   bool      // put back to the spawn, and the client has not followed yet
-	at        pose      // where the client says it is
-	movedAt   time.Time // when that was last shown to the others
+	teleports int32 // ids given out
+	rescued   bool  // put back to the spawn, and the client has not followed yet
+	at        pose  // where the client says it is
+
+	steps chan struct{} // one slot: the body stands elsewhere now
 
 	// Guarded by world.mu.
 	body  bool // the others see a body
-	shown pose // where
+	shown pose // where it stands
+	moved bool // since the others were told
 }
 
 func newPlayer(w *World, c net.Conn, v *proto.Version, name string) *player {
 	p := &player{
 		world: w, conn: c, version: v, name: name, entity: w.ids.Add(1),
-		out: newOutbox(), speech: rate.NewLimiter(linesPerSecond, linesAtOnce), at: spawnPose, shown: spawnPose,
+		out: newOutbox(), speech: rate.NewLimiter(linesPerSecond, linesAtOnce),
+		at: spawnPose, shown: spawnPose, steps: make(chan struct{}, 1),
 	}
 	p.asked.Store(rand.Int32())
 	return p
@@ -145,9 +148,7 @@ func (p *player) handle(name proto.Packet, body []byte) error {
 		if m.HasPlace {
 			p.rescue(m)
 		}
-		// What comes too soon is left out: clients repeat where they are at least once a second.
-		if now := time.Now(); p.at.update(m) && now.Sub(p.movedAt) >= moveEvery {
-			p.movedAt = now
+		if p.at.update(m) {
 			p.world.moved(p, p.at)
 		}
 	case proto.Chat, proto.ChatMessage: // whatever follows the line concerns signatures, of which there are none here
@@ -180,13 +181,22 @@ func (p *player) speak(line string) {
 	p.world.say(packet.Plain("<" + p.name + "> " + line))
 }
 
-// write sends what comes into the outbox until that ends, and asks for signs of life.
+// write sends what comes into the outbox until that ends, asks for signs of life and tells the others of steps.
 func (p *player) write() error {
 	tick := time.NewTicker(keepAliveEvery)
 	defer tick.Stop()
+	var due <-chan time.Time // for telling of a step
+	var told time.Time
 	for {
 		select {
 		case <-p.out.wake:
+		case <-p.steps:
+			due = time.After(moveEvery - time.Since(told))
+			continue
+		case told = <-due:
+			due = nil
+			p.world.tell(p)
+			continue
 		case <-tick.C:
 			if !p.playing.Load() {
 				continue // joinWithin sees to it
