@@ -46,6 +46,7 @@ func (w *World) serve(c net.Conn) error {
 		err = w.play(p, in, data)
 	}
 	p.out.end(nil)
+	p.hurry(true)
 	writer.Wait()
 	if writeErr != nil {
 		err = writeErr // the reader's error is only that the connection was closed then

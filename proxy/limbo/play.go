@@ -37,9 +37,10 @@ type player struct {
 	entity     int32
 
 	out      outbox
-	playing  atomic.Bool  // in the play state, which has keep-alives
-	asked    atomic.Int32 // id of the last keep-alive
-	answered atomic.Int64 // when the client last answered one, in nanoseconds since 1970
+	steps    chan struct{} // one slot: the body stands elsewhere now
+	playing  atomic.Bool   // in the play state, which has keep-alives
+	asked    atomic.Int32  // id of the last keep-alive
+	answered atomic.Int64  // when the client last answered one, in nanoseconds since 1970
 	speech   *rate.Limiter
 
 	mu      sync.Mutex
@@ -49,8 +50,6 @@ type player struct {
 	teleports int32 // ids given out
 	rescued   bool  // put back to the spawn, and the client has not followed yet
 	at        pose  // where the client says it is
-
-	steps chan struct{} // one slot: the body stands elsewhere now
 
 	// Guarded by world.mu.
 	body  bool // the others see a body
