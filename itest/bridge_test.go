@@ -55,7 +55,7 @@ func bridgeAlong(t *testing.T, version string) {
 		if math.Hypot(at.X-to[0], at.Z-to[1]) > 1 { // a bot on a busy machine stops a little late
 			t.Fatalf("the bot went to %v %v", at.X, at.Z)
 		}
-		ann.stands(at.X, at.Y, at.Z)
+		ann.follows(annBot)
 	}
 	annBot.Look(90, 0)
 	ann.looks(90)
@@ -70,8 +70,8 @@ func bridgeAlong(t *testing.T, version string) {
 	server.Teleport("Ann", 2, 70, -3, 15, 0, "x", "z", "yaw")
 	ann.stands(22.5, 70, -13.25)
 	ann.looks(45)
-	at := annBot.Goto(18, -8)
-	ann.stands(at.X, at.Y, at.Z)
+	annBot.Goto(18, -8)
+	ann.follows(annBot)
 
 	// Mode, operator level, sight.
 	for _, mode := range []int{3, 1, 2, 0} {
@@ -317,10 +317,21 @@ func (b *bridgeServer) player(server *peer.Server, name string) bridgePlayer {
 
 func (p bridgePlayer) stands(x, y, z float64) {
 	p.b.t.Helper()
-	p.until(fmt.Sprintf("%s to stand at %.3f %.3f %.3f", p.Name, x, y, z), func() bool {
-		at := p.Pose()
-		return at != nil && math.Abs(at.X-x) < 0.001 && math.Abs(at.Y-y) < 0.001 && math.Abs(at.Z-z) < 0.001
+	p.until(fmt.Sprintf("%s to stand at %.3f %.3f %.3f", p.Name, x, y, z), func() bool { return p.at(x, y, z) })
+}
+
+// follows waits until the player stands where the bot says, which may still be sliding a little.
+func (p bridgePlayer) follows(bot *peer.Bot) {
+	p.b.t.Helper()
+	p.until(p.Name+" to stand where the bot does", func() bool {
+		at := bot.Where()
+		return p.at(at.X, at.Y, at.Z)
 	})
+}
+
+func (p bridgePlayer) at(x, y, z float64) bool {
+	at := p.Pose()
+	return at != nil && math.Abs(at.X-x) < 0.001 && math.Abs(at.Y-y) < 0.001 && math.Abs(at.Z-z) < 0.001
 }
 
 func (p bridgePlayer) looks(yaw float64) {
