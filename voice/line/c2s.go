@@ -8,7 +8,7 @@ type Request uint8
 const (
 	Deafen Request = iota // Deafened says whether from now on
 	Range                 // Tier says how loud from now on
-	Group                 // Verb and Args; only where groups were negotiated
+	Group                 // Group says what; only where groups were negotiated
 )
 
 // Tier is how loudly somebody speaks. The zero value is the ordinary one.
@@ -35,8 +35,7 @@ type C2S struct {
 	Request  Request
 	Deafened bool
 	Tier     Tier
-	Verb     string   // of Group: one of the protocol's verbs
-	Args     []string // of Group: as many as the verb takes, none empty, not looked into
+	Group    GroupRequest
 }
 
 const (
@@ -44,12 +43,6 @@ const (
 	rangePrefix  = "SSVC_RANGE_V1:"
 	groupPrefix  = "SSVC_GROUP_V1:"
 )
-
-// verbs are the group requests and how many arguments each takes.
-var verbs = map[string]int{
-	"CREATE": 4, "JOIN": 2, "LEAVE": 0, "INVITE": 2, "ACCEPT": 1, "DECLINE": 1, "MOVE": 2,
-	"RENAME": 2, "PASSWORD": 2, "TYPE": 2, "KICK": 2, "DELETE": 1,
-}
 
 // ParseC2S reads a client's text message, exactly: anything that is not one of
 // the requests is [ErrUnsupported]. Whether the socket negotiated the request
@@ -75,17 +68,11 @@ func ParseC2S(b []byte) (C2S, error) {
 	if !ok || Units(string(b)) > MaxC2S {
 		return C2S{}, ErrUnsupported
 	}
-	words := strings.Split(rest, " ")
-	n, known := verbs[words[0]]
-	if !known || n != len(words)-1 {
-		return C2S{}, ErrUnsupported
+	g, err := parseGroup(rest)
+	if err != nil {
+		return C2S{}, err
 	}
-	for _, w := range words {
-		if !plain(w) {
-			return C2S{}, ErrUnsupported
-		}
-	}
-	return C2S{Request: Group, Verb: words[0], Args: words[1:]}, nil
+	return C2S{Request: Group, Group: g}, nil
 }
 
 // AppendC2S writes a request, as a client does. It does not check r.
@@ -100,9 +87,5 @@ func AppendC2S(dst []byte, r *C2S) []byte {
 	case Range:
 		return append(append(dst, rangePrefix...), r.Tier.String()...)
 	}
-	dst = append(append(dst, groupPrefix...), r.Verb...)
-	for _, a := range r.Args {
-		dst = append(append(dst, ' '), a...)
-	}
-	return dst
+	return appendGroup(append(dst, groupPrefix...), &r.Group)
 }

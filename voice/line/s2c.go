@@ -1,7 +1,6 @@
 package line
 
 import (
-	"encoding/base64"
 	"errors"
 	"math"
 	"strconv"
@@ -103,29 +102,50 @@ func AppendPose(dst []byte, p *Pose) []byte {
 	for _, v := range [...]float64{yaw, p.X, p.Y, p.Z} {
 		dst = append(strconv.AppendFloat(dst, hundredths(v), 'f', 2, 64), ' ')
 	}
-	return base64.StdEncoding.AppendEncode(dst, []byte(p.World))
+	return strict.AppendEncode(dst, []byte(p.World))
 }
 
 // hundredths rounds to two decimals, and never to minus zero.
 func hundredths(v float64) float64 { return math.Round(v*100)/100 + 0 }
 
-// ParseS2C reads a server's message, as a client does: *Roster, *Pose, or nil
-// for a line that this version does not know and is to ignore.
+// ParseS2C reads a server's message, as a client does: *Roster, *Pose,
+// *Speakers, *Groups, *GroupResult, *Mute, *Ranges, or nil for a line that this
+// version does not know and is to ignore. Whether the socket negotiated the line
+// is for the caller to check.
 func ParseS2C(b []byte) (any, error) {
 	if len(b) > MaxS2C || !utf8.Valid(b) {
 		return nil, ErrMalformed
 	}
 	s := string(b)
-	if rest, ok := strings.CutPrefix(s, posePrefix); ok {
-		return parsePose(rest)
+	for _, l := range singles {
+		if rest, ok := strings.CutPrefix(s, l.prefix); ok {
+			return l.parse(rest)
+		}
 	}
-	row, _, _ := strings.Cut(s, "\n")
+	row, rows, ended := strings.Cut(s, "\n")
+	switch row {
+	case speakersHeader:
+		return parseSpeakers(s)
+	case groupsHeader:
+		if !ended {
+			return nil, ErrMalformed
+		}
+		return parseGroups(rows)
+	}
 	if word, _, _ := strings.Cut(row, " "); len(word) == 36 {
 		if _, err := parseUUID(word); err == nil {
 			return parseRoster(s)
 		}
 	}
 	return nil, nil
+}
+
+// singles are the messages of one line, by how they begin.
+var singles = [...]struct {
+	prefix string
+	parse  func(rest string) (any, error)
+}{
+	{posePrefix, parsePose}, {mutePrefix, parseMute}, {rangesPrefix, parseRanges}, {resultPrefix, parseGroupResult},
 }
 
 func parseRoster(s string) (any, error) {
@@ -197,11 +217,10 @@ func parsePose(s string) (any, error) {
 			return nil, ErrMalformed
 		}
 	}
-	world, err := base64.StdEncoding.Strict().DecodeString(words[4])
-	if err != nil || !utf8.Valid(world) {
+	var ok bool
+	if p.World, ok = decode(words[4]); !ok {
 		return nil, ErrMalformed
 	}
-	p.World = string(world)
 	return p, nil
 }
 

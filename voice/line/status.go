@@ -1,0 +1,87 @@
+package line
+
+import (
+	"strconv"
+	"strings"
+)
+
+// MuteKind is who is muted.
+type MuteKind uint8
+
+// The kinds, as numbered on the wire.
+const (
+	NotMuted    MuteKind = iota
+	MutedPlayer          // this player
+	MutedServer          // everybody
+)
+
+// Mute tells a player whether the server lets its voice through. The zero value
+// says that it does.
+type Mute struct {
+	Kind    MuteKind
+	Timed   bool   // it lapses after Seconds; else it stays until it is lifted
+	Seconds int    // from now, since the two machines do not share a clock
+	Reason  string // empty: none given
+}
+
+const mutePrefix = "SSVC_MUTE_V1 "
+
+// AppendMute writes "SSVC_MUTE_V1 <0|1|2> <seconds|-> <b64 reason|->".
+func AppendMute(dst []byte, m *Mute) []byte {
+	dst = append(append(dst, mutePrefix...), '0'+byte(m.Kind), ' ')
+	if m.Timed {
+		dst = strconv.AppendInt(dst, int64(min(max(0, m.Seconds), maxNumber)), 10)
+	} else {
+		dst = append(dst, absent...)
+	}
+	return appendText(append(dst, ' '), m.Reason)
+}
+
+func parseMute(s string) (any, error) {
+	words := strings.Split(s, " ")
+	if len(words) != 3 || len(words[0]) != 1 || words[0][0] < '0' || words[0][0] > '2' {
+		return nil, ErrMalformed
+	}
+	m := &Mute{Kind: MuteKind(words[0][0] - '0')}
+	if words[1] != absent {
+		var ok bool
+		if m.Seconds, ok = number(words[1]); !ok {
+			return nil, ErrMalformed
+		}
+		m.Timed = true
+	}
+	if words[2] != absent {
+		var ok bool
+		if m.Reason, ok = decode(words[2]); !ok || !ValidReason(m.Reason) {
+			return nil, ErrMalformed
+		}
+	}
+	if m.Kind == NotMuted {
+		*m = Mute{} // nothing lapses, for no reason
+	}
+	return m, nil
+}
+
+// Ranges tells which tiers the server offers besides the ordinary one. A client
+// that has not been told assumes neither, which is the zero value.
+type Ranges struct{ Whisper, Shout bool }
+
+const rangesPrefix = "SSVC_RANGES_V1 "
+
+// AppendRanges writes "SSVC_RANGES_V1 <whisper 0|1> <shout 0|1>".
+func AppendRanges(dst []byte, r Ranges) []byte {
+	dst = appendFlag(append(dst, rangesPrefix...), r.Whisper)
+	return appendFlag(append(dst, ' '), r.Shout)
+}
+
+func parseRanges(s string) (any, error) {
+	whisper, shout, _ := strings.Cut(s, " ")
+	r := &Ranges{}
+	var ok, too bool
+	r.Whisper, ok = flag(whisper)
+	r.Shout, too = flag(shout)
+	if !ok || !too {
+		return nil, ErrMalformed
+	}
+	return r, nil
+}
