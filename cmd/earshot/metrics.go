@@ -24,12 +24,15 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	a.Counters("earshot_undecoded_total", "Packets that could not be decoded, and were forwarded all the same.", "packet", func(emit func(string, float64)) {
 		failures.Each(func(p proto.Packet, n uint64) { emit(p.String(), float64(n)) })
 	})
-	a.Counters("earshot_forged_total", "Plugin messages on voice channels that were not forwarded, by direction.", "direction", func(emit func(string, float64)) {
+	a.Counters("earshot_forged_total", "Plugin messages that only the proxy may send, and that were not forwarded, by direction.", "direction", func(emit func(string, float64)) {
 		for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
 			emit(d.String(), float64(c.Forged[d].Load()))
 		}
 	})
 	a.Counter("earshot_voice_offers_total", "Voice handshakes sent to players.", func() float64 { return float64(inviter.Offered.Load()) })
+
+	a.Counter("earshot_voice_offers_refused_total", "Players told why they get no voice.", func() float64 { return float64(inviter.Unavailable.Load()) })
+	a.Counter("earshot_voice_offers_ignored_total", "Plugin messages of clients on voice channels that were no hello.", func() float64 { return float64(inviter.Ignored.Load()) })
 
 	a.Gauge("earshot_voice_sockets", "Voice sockets that are open.", func() float64 { return float64(stats().Sockets) })
 	a.Counter("earshot_voice_frames_in_total", "Voice frames that came in.", func() float64 { return float64(stats().Frames) })

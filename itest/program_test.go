@@ -1,0 +1,178 @@
+package itest
+
+import (
+	"bytes"
+	"crypto/md5"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/itest/peer"
+)
+
+// binary builds the program once, as a release is built.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "earshot-itest")
+	if err != nil {
+		return "", err
+	}
+	file := filepath.Join(dir, "earshot")
+	cmd := exec.Command("go", "build", "-o", file, "../cmd/earshot")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return file, nil
+})
+
+// program is Earshot as a process of its own.
+type program struct {
+	t    testing.TB
+	cmd  *exec.Cmd
+	addr string // host:port of everything
+	dir  string
+	log  logBuffer
+	once sync.Once
+}
+
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// freeAddr is an address on loopback that nothing listens on.
+func freeAddr(t testing.TB) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// start runs the program with these settings, which need not say where it
+// listens, and waits until it does. When the test ends it has to stop on
+// SIGTERM in time, with status 0 and no panic in its log.
+func start(t testing.TB, settings string, args ...string) *program {
+	t.Helper()
+	file, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{t: t, addr: freeAddr(t), dir: t.TempDir()}
+	conf := filepath.Join(p.dir, "earshot.yml")
+	if err := os.WriteFile(conf, []byte(fmt.Sprintf("listen: %q\nlimits: {exempt: [127.0.0.0/8]}\n", p.addr)+settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.cmd = exec.Command(file, append([]string{"run", "--config", conf}, args...)...)
+	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.stop()
+		if t.Failed() {
+			t.Logf("earshot said:\n%s", p.log.String())
+		}
+	})
+	for end := time.Now().Add(peer.Patience); ; time.Sleep(10 * time.Millisecond) {
+		c, err := net.Dial("tcp", p.addr)
+		if err == nil {
+			c.Close()
+			return p
+		}
+		if time.Now().After(end) || p.cmd.ProcessState != nil {
+			t.Fatalf("earshot does not listen: %v", err)
+		}
+	}
+}
+
+// stop ends the program as an administrator does.
+func (p *program) stop() {
+	p.once.Do(func() {
+		begin := time.Now()
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		late := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
+		defer late.Stop()
+		if err := p.cmd.Wait(); err != nil {
+			p.t.Errorf("earshot ended with %v", err)
+		}
+		if d := time.Since(begin); d > 10*time.Second {
+			p.t.Errorf("earshot took %v to stop", d)
+		}
+		if strings.Contains(p.log.String(), "panic") {
+			p.t.Error("a panic is in the log")
+		}
+	})
+}
+
+// metric reads one value off /metrics; a name without labels adds up all of them.
+func (p *program) metric(name string) float64 {
+	p.t.Helper()
+	resp, err := http.Get("http://" + p.addr + "/metrics")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		p.t.Fatalf("/metrics: %s, %v", resp.Status, err)
+	}
+	sum, found := 0.0, false
+	for line := range strings.Lines(string(text)) {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok || (rest[0] != ' ' && rest[0] != '{') {
+			continue
+		}
+		var v float64
+		if _, err := fmt.Sscan(rest[strings.LastIndexByte(rest, ' ')+1:], &v); err == nil {
+			sum, found = sum+v, true
+		}
+	}
+	if !found {
+		p.t.Fatalf("/metrics has no %s:\n%s", name, text)
+	}
+	return sum
+}
+
+// until waits for a condition that nothing announces.
+func until(t testing.TB, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(peer.Patience); !done(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+// offlineID is the UUID that a player gets whom nobody authenticates.
+func offlineID(name string) uuid.UUID {
+	sum := md5.Sum([]byte("OfflinePlayer:" + name))
+	sum[6] = sum[6]&0x0f | 0x30
+	sum[8] = sum[8]&0x3f | 0x80
+	return sum
+}
