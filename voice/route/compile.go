@@ -261,7 +261,7 @@ func (c *Compiler) Tell(m *Member) (opened bool) {
 // Compile makes the table of the present state.
 func (c *Compiler) Compile() *Table {
 	n := len(c.members)
-	t := &Table{listeners: make([]listener, n), rows: make([]row, n)}
+	t := &Table{make([]*world.Player, n), make([]listener, n), make([]row, n)}
 	clear(c.groups)
 	c.groupOf = append(c.groupOf[:0], make([]*group, n)...)
 	c.spectators = c.blank(c.spectators)
@@ -270,7 +270,7 @@ func (c *Compiler) Compile() *Table {
 		if m == nil {
 			continue
 		}
-		t.listeners[slot] = listener{m.Player, m.Receiver, m.epoch}
+		t.players[slot], t.listeners[slot] = m.Player, listener{m.Receiver, m.epoch}
 		t.rows[slot].member = m
 		facts := m.Player.Facts()
 		if facts.Place == nil {

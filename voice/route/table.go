@@ -62,13 +62,15 @@ func (s set) del(i int)      { s[i/64] &^= 1 << (i % 64) }
 
 // Table is one turn's decision for every pair. It is never written to once it is published.
 type Table struct {
-	listeners []listener // by slot
-	rows      []row      // by slot
+	// By slot. A frame looks at the players of a whole place and hands itself to few of them, so that these are apart
+	// from what is needed only then.
+	players   []*world.Player
+	listeners []listener
+	rows      []row
 }
 
-// listener is what a frame needs to know of a member that may hear it.
+// listener is what a frame needs to know of a member that hears it.
 type listener struct {
-	player   *world.Player
 	receiver Receiver
 	epoch    uint64
 }
@@ -137,8 +139,7 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 	for i, word := range r.near {
 		for ; word != 0; word &= word - 1 {
 			slot := i*64 + bits.TrailingZeros64(word)
-			l := &t.listeners[slot]
-			ear := l.player.Pose()
+			ear := t.players[slot].Pose()
 			if ear == nil || ear.Place != mouth.Place {
 				continue
 			}
@@ -146,6 +147,7 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 			if f.Gain = gain.Level(1, dx*dx+dy*dy+dz*dz, r.reach); f.Gain == 0 {
 				continue
 			}
+			l := &t.listeners[slot]
 			f.DX, f.DZ = float32(dx), float32(dz)
 			f.Stream = 0
 			if stream != 0 {
