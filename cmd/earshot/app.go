@@ -80,7 +80,10 @@ func build(l *configs.Loaded, stderr io.Writer) (*app, error) {
 		if err != nil {
 			return nil, fmt.Errorf("tls: cannot use the certificate: %w", err)
 		}
-		a.tls = &tls.Config{Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12}
+		a.tls = &tls.Config{
+			Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
+			DynamicRecordSizingDisabled: true, // a batch of frames is one record
+		}
 	}
 	if a.proxy, err = a.proxySettings(text); err != nil {
 		return nil, err
@@ -305,7 +308,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		mux.Handle(upgrade.Path, sockets)
 	}
 	web := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.With("room", "http").Handler(), slog.LevelDebug),
 	}
 
