@@ -1,0 +1,258 @@
+package command
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Wants lists the play packets of a direction that a [Filter] has to decide about.
+func Wants(v *proto.Version, d proto.Dir) []proto.Packet {
+	all := []proto.Packet{proto.DeclareCommands, proto.TabComplete}
+	if d == proto.Serverbound {
+		all = []proto.Packet{proto.Chat, proto.ChatMessage, proto.ChatCommand, proto.ChatCommandSigned, proto.TabComplete}
+	}
+	var out []proto.Packet
+	for _, p := range all {
+		if _, has := v.ID(proto.Play, d, p); has && (d == proto.Serverbound || p != proto.TabComplete || v.Protocol < proto.V1_13) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Options are how a Filter judges. The zero Options limit nothing and announce commands.
+type Options struct {
+	Commands    limit.Rate // commands of a player; those in excess go to the backend, whatever they are
+	Suggestions limit.Rate // requests for completion; those in excess are dropped
+	Quiet       bool       // our commands are not announced in the backend's tree
+	// Strict ends the session of a client that signed the arguments of a command of ours. The backend never sees the
+	// signature, so that it will refuse all that the client signs from then on; without Strict the player is left to
+	// find that out.
+	Strict bool
+}
+
+// Counters count what the Filters that share them met.
+type Counters struct {
+	Commands    atomic.Uint64 // run here
+	Suggestions atomic.Uint64 // answered here
+	Limited     atomic.Uint64 // commands and requests over a limit
+	Malformed   atomic.Uint64 // packets that could not be read, and passed
+	Illegal     atomic.Uint64 // text nobody can type, or messages older than the one before
+	Signed      atomic.Uint64 // commands run here that the client had signed
+	Trees       atomic.Uint64 // command trees changed
+	Unwrapped   atomic.Uint64 // trees with mods' parsers in wrappers
+	Blind       atomic.Uint64 // trees not every node of which could be read
+	Refused     atomic.Uint64 // trees too odd for our commands
+}
+
+// tree counts what became of a command tree.
+func (c *Counters) tree(how Outcome) {
+	for bit, n := range [...]*atomic.Uint64{&c.Trees, &c.Unwrapped, nil, &c.Blind, &c.Refused} { // as the bits of Outcome
+		if n != nil && how&(1<<bit) != 0 {
+			n.Add(1)
+		}
+	}
+}
+
+// Filter stands in the way of one client's chat, commands and completion. Serverbound and Reset are for one goroutine,
+// Clientbound may be called from another; none waits.
+type Filter[S Source] struct {
+	table    func() *Table[S]
+	src      S
+	protocol int32
+	opt      Options
+	counters *Counters
+
+	commands, suggestions *limit.Bucket
+	last                  int64 // when the newest message was written, in ms since 1970
+
+	mu          sync.Mutex
+	outstanding *packet.SuggestionsRequest // below 393: the backend's answer is to be merged with ours
+}
+
+// NewFilter makes the filter of a client that speaks protocol. table is asked each time, so that a new one counts at
+// once.
+func NewFilter[S Source](table func() *Table[S], src S, protocol int32, opt Options, c *Counters) *Filter[S] {
+	return &Filter[S]{table: table, src: src, protocol: protocol, opt: opt, counters: c,
+		commands: limit.NewBucket(opt.Commands), suggestions: limit.NewBucket(opt.Suggestions)}
+}
+
+// Action is what is to be done with a packet.
+type Action uint8
+
+// The actions. The zero Action is to forward the packet as it came.
+const (
+	Pass   Action = iota
+	Run           // drop it, send Ack to the backend if there is one, and execute Command
+	Answer        // drop it, and send Body to the client as a TabComplete
+	Drop
+	Kick // end the session with Reason
+)
+
+// Decision is what a Filter decides about a packet of the client's.
+type Decision struct {
+	Action  Action
+	Command string // without slash, for [Table.Execute]
+	// Ack is the body of a MessageAcknowledgement, nil for none: the client said in this packet which messages it has
+	// seen, and a backend that does not hear of it refuses the client's next message.
+	Ack    []byte
+	Body   []byte
+	Reason packet.Text
+}
+
+// Serverbound decides about a packet of the client's, one of those that [Wants] lists. Packets have to come in order,
+// and what is decided has to be done in order: a client's messages carry the time, and backends refuse one that is
+// older than the one before. What cannot be read passes: it is for the backend to refuse.
+func (f *Filter[S]) Serverbound(p proto.Packet, body []byte) Decision {
+	switch p {
+	case proto.Chat, proto.ChatMessage:
+		m, err := packet.ParseChat(f.protocol, body)
+		if err != nil {
+			return f.malformed()
+		}
+		if p == proto.Chat && m.Text != "" && m.Text[0] == '/' {
+			return f.command(packet.ChatCommand{Text: m.Text[1:]})
+		}
+		return f.judge(m.Text, m.Time)
+	case proto.ChatCommand, proto.ChatCommandSigned:
+		c, err := packet.ParseChatCommand(f.protocol, p, body)
+		if err != nil {
+			return f.malformed()
+		}
+		return f.command(c)
+	case proto.TabComplete:
+		return f.complete(body)
+	}
+	return Decision{}
+}
+
+func (f *Filter[S]) malformed() Decision {
+	f.counters.Malformed.Add(1)
+	return Decision{}
+}
+
+// judge looks at text and time as the game does. Time 0 is that of a packet without one.
+func (f *Filter[S]) judge(text string, time int64) Decision {
+	if packet.CheckChat(text) != nil {
+		f.counters.Illegal.Add(1)
+		return Decision{Action: Kick, Reason: packet.IllegalCharacters(f.protocol)}
+	}
+	if time != 0 {
+		if time < f.last {
+			f.counters.Illegal.Add(1)
+			return Decision{Action: Kick, Reason: packet.OutOfOrderChat()}
+		}
+		f.last = time
+	}
+	return Decision{}
+}
+
+func (f *Filter[S]) command(c packet.ChatCommand) Decision {
+	if d := f.judge(c.Text, c.Time); d.Action != Pass {
+		return d
+	}
+	if !f.commands.Allow() {
+		f.counters.Limited.Add(1)
+		return Decision{}
+	}
+	if ours, _ := f.table().Find(f.src, c.Text); ours == nil {
+		return Decision{}
+	}
+	f.counters.Commands.Add(1)
+	if len(c.Arguments) > 0 {
+		f.counters.Signed.Add(1)
+		if f.opt.Strict {
+			return Decision{Action: Kick, Reason: packet.Translatable("multiplayer.disconnect.chat_validation_failed")}
+		}
+	}
+	d := Decision{Action: Run, Command: c.Text}
+	if s := c.Seen; s.Offset != 0 || len(s.Messages) > 0 || s.Last != nil {
+		d.Ack = packet.AppendAcknowledgement(nil, f.protocol, s)
+	}
+	return d
+}
+
+func (f *Filter[S]) complete(body []byte) Decision {
+	if !f.suggestions.Allow() {
+		f.counters.Limited.Add(1)
+		return Decision{Action: Drop}
+	}
+	q, err := packet.ParseSuggestionsRequest(f.protocol, body)
+	if err != nil {
+		return f.malformed()
+	}
+	f.expect(nil)
+	t := f.table()
+	if len(q.Text) == 0 || q.Text[0] != '/' || q.InBlock {
+		return Decision{}
+	}
+	s, ours := t.Complete(f.src, q.Text)
+	if !ours {
+		if t.merges(f.src, f.protocol, q) {
+			f.expect(&q)
+		}
+		return Decision{}
+	}
+	f.counters.Suggestions.Add(1)
+	s.ID = q.ID
+	return Decision{Action: Answer, Body: packet.AppendSuggestions(nil, f.protocol, s)}
+}
+
+// expect remembers a request that the backend will answer; nil forgets it.
+func (f *Filter[S]) expect(q *packet.SuggestionsRequest) {
+	f.mu.Lock()
+	f.outstanding = q
+	f.mu.Unlock()
+}
+
+// Clientbound gives the body that a backend's DeclareCommands or TabComplete is to have, nil when it is to pass as it
+// came.
+func (f *Filter[S]) Clientbound(p proto.Packet, body []byte) []byte {
+	switch p {
+	case proto.DeclareCommands:
+		return f.announce(body)
+	case proto.TabComplete:
+		return f.merge(body)
+	}
+	return nil
+}
+
+func (f *Filter[S]) announce(body []byte) []byte {
+	var out []byte
+	var how Outcome
+	if f.opt.Quiet {
+		out, how = Unwrap(f.protocol, nil, body)
+	} else {
+		out, how = f.table().Splice(f.src, f.protocol, nil, body)
+	}
+	f.counters.tree(how)
+	return out
+}
+
+func (f *Filter[S]) merge(body []byte) []byte {
+	f.mu.Lock()
+	q := f.outstanding
+	f.outstanding = nil
+	f.mu.Unlock()
+	if q == nil || f.protocol >= proto.V1_13 {
+		return nil
+	}
+	s, err := packet.ParseSuggestions(f.protocol, body)
+	if err != nil {
+		f.counters.Malformed.Add(1)
+		return nil
+	}
+	f.table().merge(f.src, q.Text, &s)
+	return packet.AppendSuggestions(nil, f.protocol, s)
+}
+
+// Reset forgets what belonged to the backend the player has left: to be called at each join game and each start of a
+// configuration.
+func (f *Filter[S]) Reset() {
+	f.last = 0
+	f.expect(nil)
+}
