@@ -117,8 +117,10 @@ type client struct {
 	order  []string // texts, and the speakers of frames, as they came
 	err    error    // how it ended
 	paused chan struct{}
-	change chan struct{} // replaced and closed with each change of the above
-	done   chan struct{}
+	// stubborn clients do not answer a close frame.
+	stubborn bool
+	change   chan struct{} // replaced and closed with each change of the above
+	done     chan struct{}
 }
 
 // dial connects a player's voice.
@@ -230,7 +232,9 @@ func (c *client) read(br *bufio.Reader) {
 		case h.OpCode == ws.OpClose:
 			code, reason := ws.ParseCloseFrameData(p)
 			c.err = fmt.Errorf("%d %s", code, reason)
-			c.conn.Close() // as an answer, so that the server need not wait for one
+			if !c.stubborn {
+				c.conn.Close() // as an answer, so that the server need not wait for one
+			}
 		}
 		close(c.change)
 		c.change = make(chan struct{})
@@ -843,7 +847,10 @@ func TestShuttingDown(t *testing.T) {
 // Close returns when its context says so, though there are sockets still.
 func TestCloseIsBounded(t *testing.T) {
 	s := open(t, Config{})
-	s.join("anna", 0, v2)
+	a := s.join("anna", 0, v2)
+	a.mu.Lock()
+	a.stubborn = true
+	a.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if err := s.gw.Close(ctx); !errors.Is(err, context.Canceled) {

@@ -557,8 +557,8 @@ func TestModel(t *testing.T) {
 		type pair struct{ listener, speaker uuid.UUID }
 		told := map[pair]bool{}
 		var all []*person
-		for step := range 3000 {
-			if len(all) < 2 || rnd.IntN(10) == 0 && len(all) < 150 {
+		for step := range 200 {
+			if len(all) < 2 || rnd.IntN(2) == 0 && len(all) < 80 {
 				all = append(all, r.join(step, 0))
 				continue
 			}
@@ -605,10 +605,9 @@ func TestModel(t *testing.T) {
 					}
 				}
 			}
-			if step%100 != 0 && len(all) > 20 { // keep the square small
-				r.c.Drop(all[0].Member)
-				all = all[1:]
-			}
+		}
+		if len(r.c.members) <= 64 {
+			t.Error("the sets never grew past one word")
 		}
 	}
 }
