@@ -1,0 +1,30 @@
+package itest
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// TestMain sees to it that no test leaves a goroutine or a file behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(tidy{m}) }
+
+type tidy struct{ *testing.M }
+
+// Run gives all tests one folder for their temporary files, the built program
+// among them, and takes it away.
+func (m tidy) Run() int {
+	dir, err := os.MkdirTemp("", "earshot-itest")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	os.Setenv("TMPDIR", dir)
+	code := m.M.Run()
+	http.DefaultClient.CloseIdleConnections() // kept by the client on purpose
+	return code
+}
