@@ -1,0 +1,97 @@
+package group
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/line"
+)
+
+// Decision is what groups say about a speaker and a listener.
+type Decision uint8
+
+// The decisions.
+const (
+	Silent   Decision = iota // the listener hears nothing of the speaker
+	Distance                 // the rules of place and distance decide
+	Together                 // heard at full gain, from no direction, in any world
+)
+
+var decisions = [...]string{Silent: "silent", Distance: "distance", Together: "together"}
+
+// String names the decision.
+func (d Decision) String() string {
+	if int(d) < len(decisions) {
+		return decisions[d]
+	}
+	return "unknown"
+}
+
+// decide is the whole rule; nil is no group.
+func decide(speaker, listener *group) Decision {
+	switch {
+	case speaker != nil && speaker == listener:
+		return Together
+	case speaker != nil && speaker.Type != line.OpenGroup: // a NORMAL group's talk stays inside, an ISOLATED one's too
+		return Silent
+	case listener != nil && listener.Type == line.IsolatedGroup:
+		return Silent
+	}
+	return Distance
+}
+
+// isolates tells whether a group's members are reached by nobody outside.
+func isolates(g *group) bool { return decide(nil, g) == Silent }
+
+// Decide says what holds for a pair; a player of whom nothing is known is in no group.
+func (s *State) Decide(speaker, listener uuid.UUID) Decision {
+	return decide(s.groupOf(s.players[speaker]), s.groupOf(s.players[listener]))
+}
+
+func (s *State) groupOf(p *player) *group {
+	if p == nil || !s.limits.Enabled {
+		return nil
+	}
+	return p.group
+}
+
+// Split divides those who may hear the member in a slot, given as one bit for each slot, by what [State.Decide] says of
+// them: together gets those who hear it as members of its group, ears keeps those for whom distance decides. together
+// has to be as long as ears. It costs a few operations for 64 listeners.
+func (s *State) Split(slot int, ears, together []uint64) {
+	clear(together)
+	if !s.limits.Enabled {
+		return
+	}
+	var g *group
+	if slot < len(s.slots) {
+		g = s.groupOf(s.slots[slot])
+	}
+	if g != nil {
+		for i, in := range g.set[:min(len(g.set), len(ears))] {
+			together[i] = ears[i] & in
+		}
+		if decide(g, nil) == Silent {
+			clear(ears)
+			return
+		}
+		for i, in := range together {
+			ears[i] &^= in
+		}
+	}
+	for i, in := range s.isolated[:min(len(s.isolated), len(ears))] {
+		ears[i] &^= in
+	}
+}
+
+// set is a set of slots.
+type set []uint64
+
+func (s set) add(i int) { s[i/64] |= 1 << (i % 64) }
+func (s set) del(i int) { s[i/64] &^= 1 << (i % 64) }
+
+func (s set) grown(words int) set { return append(s, make(set, words-len(s))...) }
+
+// sees tells whether a reader's set holds a slot; the set nil holds all.
+func sees(in []uint64, slot int) bool {
+	return in == nil || slot/64 < len(in) && in[slot/64]>>(slot%64)&1 != 0
+}

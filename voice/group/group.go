@@ -1,0 +1,601 @@
+// Package group holds who talks with whom in groups: membership, invitations, passwords, and what a group means for
+// each pair of speaker and listener.
+//
+// It promises that a player is in one group at most, that a group without members is gone unless it is persistent, that
+// no password can be got out of it, and that a reader's snapshot shows nobody of whom the reader may not know. It is
+// pure: it knows players by UUID and by the slots that the caller gives them, the time as it is told, and asks nobody.
+// A [State] belongs to the one goroutine that runs the turns.
+package group
+
+import (
+	"slices"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/line"
+)
+
+// Times and counts of groups. Away is this product's choice, the others are the protocol's.
+const (
+	InviteTime = 60 * time.Second // an invitation lives
+	Misses     = 5                // wrong passwords for one group, after which the rest of MissTime misses unchecked
+	MissTime   = time.Minute      // from the first miss
+	Away       = 30 * time.Second // a member keeps its place after its connection has ended
+)
+
+// Limits are the settings. The zero value switches groups off.
+type Limits struct {
+	Enabled    bool
+	Groups     int // at most so many; 0 is no limit
+	Members    int // of one group at most; 0 is no limit
+	Types      [line.GroupTypes]bool
+	Passwords  bool
+	Persistent bool
+}
+
+// Actor is who asks for something.
+type Actor struct {
+	ID   uuid.UUID
+	May  line.GroupCaps
+	Sees []uint64 // the slots of those of whom it may know, one bit each; nil: of everybody
+}
+
+// State is all groups.
+type State struct {
+	limits  Limits
+	groups  map[uuid.UUID]*group
+	order   []*group // as they were made
+	names   map[string]*group
+	players map[uuid.UUID]*player
+	slots   []*player // by slot
+	due     time.Time // no later than the first thing that ends by itself; zero: nothing does
+
+	// Sets of slots, all of one length.
+	words    int
+	isolated set // members whom nobody outside their group reaches
+
+	revision uint64
+	dirty    map[uuid.UUID]struct{} // persistent groups that the store does not know as they are
+
+	// Of the present rows.
+	concerned set               // who is in them, if all are seen; nil until it is needed
+	texts     map[string]string // by whom of those the reader sees
+	cut       int
+}
+
+// player is somebody who is connected, in a group or invited into one.
+type player struct {
+	id      uuid.UUID
+	slot    int // -1 when not connected
+	away    time.Time
+	group   *group
+	invites []invite
+}
+
+type invite struct {
+	group *group
+	from  uuid.UUID
+	until time.Time
+}
+
+type group struct {
+	line.GroupRow // Locked is for the snapshot: it is set where hash is
+	hash          Hash
+	members       []*player // the longest-standing first
+	set           set       // of those who are connected
+	misses        int
+	missed        time.Time // the first of them
+}
+
+// New returns a state without groups.
+func New(l Limits) *State {
+	return &State{
+		limits: l, groups: make(map[uuid.UUID]*group), names: make(map[string]*group),
+		players: make(map[uuid.UUID]*player), dirty: make(map[uuid.UUID]struct{}), texts: make(map[string]string),
+	}
+}
+
+// SetLimits changes the settings. What exists already stays, whatever the new limits say; while groups are switched off
+// it only means nothing.
+func (s *State) SetLimits(l Limits) {
+	s.limits = l
+	s.turnOver()
+}
+
+// Limits are the settings of now.
+func (s *State) Limits() Limits { return s.limits }
+
+// Revision counts the changes that a snapshot may show: of groups, of members, of who is connected, of invitations.
+func (s *State) Revision() uint64 { return s.revision }
+
+// turnOver is called for every change of what rows show.
+func (s *State) turnOver() {
+	s.revision++
+	s.concerned = nil
+	clear(s.texts)
+}
+
+// Enter says that a player has a voice connection, in this slot. Every connection has to be entered, whether it knows of
+// groups or not.
+func (s *State) Enter(id uuid.UUID, slot int) {
+	p := s.player(id)
+	s.disconnect(p)
+	for slot >= len(s.slots) {
+		s.slots = append(s.slots, nil)
+	}
+	if words := (len(s.slots) + 63) / 64; words > s.words {
+		s.words = words
+		s.isolated = s.isolated.grown(words)
+		for _, g := range s.order {
+			g.set = g.set.grown(words)
+		}
+	}
+	p.slot = slot
+	s.slots[slot] = p
+	s.place(p)
+	s.revision++ // of whom invitations come
+	if p.group != nil || s.owns(p) {
+		s.turnOver()
+	}
+}
+
+// Exit says that a player's voice connection has ended. A member keeps its place for the time [Away]; who has left the
+// network is taken out by [State.Leave].
+func (s *State) Exit(id uuid.UUID, now time.Time) {
+	p := s.players[id]
+	if p == nil || p.slot < 0 {
+		return
+	}
+	shown := p.group != nil || s.owns(p)
+	s.disconnect(p)
+	if p.group != nil {
+		p.away = now
+		s.endsAt(now.Add(Away))
+	}
+	s.revision++
+	if shown {
+		s.turnOver()
+	}
+	s.forget(p)
+}
+
+// Leave takes a player out of its group, as when it has left the network or may use groups no longer.
+func (s *State) Leave(id uuid.UUID) {
+	if p := s.players[id]; p != nil {
+		s.leave(p)
+		s.forget(p)
+	}
+}
+
+func (s *State) player(id uuid.UUID) *player {
+	p := s.players[id]
+	if p == nil {
+		p = &player{id: id, slot: -1}
+		s.players[id] = p
+	}
+	return p
+}
+
+// forget drops a player of whom nothing is left to know.
+func (s *State) forget(p *player) {
+	if p.slot < 0 && p.group == nil && len(p.invites) == 0 {
+		delete(s.players, p.id)
+	}
+}
+
+func (s *State) disconnect(p *player) {
+	if p.slot < 0 {
+		return
+	}
+	s.unplace(p)
+	s.slots[p.slot] = nil
+	p.slot = -1
+}
+
+// place and unplace keep the sets in step with p's slot and group.
+func (s *State) place(p *player) {
+	if p.slot < 0 || p.group == nil {
+		return
+	}
+	p.group.set.add(p.slot)
+	if isolates(p.group) {
+		s.isolated.add(p.slot)
+	}
+}
+
+func (s *State) unplace(p *player) {
+	if p.slot < 0 || p.group == nil {
+		return
+	}
+	p.group.set.del(p.slot)
+	s.isolated.del(p.slot)
+}
+
+// owns tells whether any group names p as its owner.
+func (s *State) owns(p *player) bool {
+	return slices.ContainsFunc(s.order, func(g *group) bool { return g.Owner == p.id })
+}
+
+// reach finds a player who is connected and of whom the actor may know.
+func (s *State) reach(a *Actor, id uuid.UUID) *player {
+	p := s.players[id]
+	if p == nil || p.slot < 0 || p.id != a.ID && !sees(a.Sees, p.slot) {
+		return nil
+	}
+	return p
+}
+
+// Do carries out a request and says what became of it. A request that is refused changes nothing, except that a wrong
+// password is counted.
+func (s *State) Do(a Actor, r *line.GroupRequest, now time.Time) line.Code {
+	if !s.limits.Enabled {
+		return line.Disabled
+	}
+	if !a.May.Use {
+		return line.NoPermission
+	}
+	p := s.players[a.ID]
+	if p == nil || p.slot < 0 {
+		return line.NotFound
+	}
+	s.Expire(now)
+	g := s.groups[r.Group]
+	switch r.Verb {
+	case line.Create:
+		return s.create(a, p, r)
+	case line.Leave:
+		if p.group == nil {
+			return line.NotInGroup
+		}
+		s.leave(p)
+		return line.OK
+	case line.Move:
+		return s.move(a, g, r)
+	}
+	if g == nil {
+		return line.NotFound
+	}
+	if r.Verb.Edits() {
+		if !a.May.Admin && g.Owner != a.ID {
+			return line.NoPermission
+		}
+		return s.edit(a, g, r)
+	}
+	switch r.Verb {
+	case line.Join:
+		return s.join(p, g, r.Password, now)
+	case line.Invite:
+		return s.invite(a, p, g, r.Player, now)
+	case line.Accept:
+		return s.accept(p, g)
+	default: // Decline
+		if !p.uninvite(g) {
+			return line.NotFound
+		}
+		s.revision++
+		return line.OK
+	}
+}
+
+func (s *State) create(a Actor, p *player, r *line.GroupRequest) line.Code {
+	l := &s.limits
+	switch {
+	case !a.May.Create:
+		return line.NoPermission
+	case p.group != nil:
+		return line.AlreadyInGroup
+	case !line.ValidGroupName(r.Name):
+		return line.InvalidName
+	case r.Password != "" && !line.ValidPassword(r.Password):
+		return line.InvalidPassword
+	case int(r.Type) >= len(l.Types) || !l.Types[r.Type]:
+		return line.TypeNotAllowed
+	case r.Password != "" && !l.Passwords:
+		return line.PasswordsNotAllowed
+	case r.Persistent && !l.Persistent:
+		return line.PersistentNotAllowed
+	case s.names[fold(r.Name)] != nil:
+		return line.NameTaken
+	case l.Groups > 0 && len(s.groups) >= l.Groups:
+		return line.TooManyGroups
+	}
+	g := s.add(line.GroupRow{ID: uuid.New(), Type: r.Type, Persistent: r.Persistent, Owner: p.id, Name: r.Name})
+	if r.Password != "" {
+		g.lock(newHash(r.Password))
+	}
+	s.enter(p, g)
+	s.store(g)
+	return line.OK
+}
+
+func (s *State) join(p *player, g *group, password string, now time.Time) line.Code {
+	switch {
+	case p.group != nil:
+		return line.AlreadyInGroup
+	case s.full(g):
+		return line.GroupFull
+	case g.Locked && !g.opens(password, now):
+		return line.WrongPassword
+	}
+	s.enter(p, g)
+	return line.OK
+}
+
+// opens checks a password and counts a miss. After too many of them it does not check until the minute is over, so that
+// trying costs more time than there is. No password at all is no guess.
+func (g *group) opens(password string, now time.Time) bool {
+	if password == "" {
+		return false
+	}
+	if now.Sub(g.missed) >= MissTime {
+		g.misses = 0
+	}
+	if g.misses >= Misses {
+		return false
+	}
+	if g.hash.Matches(password) {
+		return true
+	}
+	if g.misses == 0 {
+		g.missed = now
+	}
+	g.misses++
+	return false
+}
+
+func (s *State) invite(a Actor, p *player, g *group, target uuid.UUID, now time.Time) line.Code {
+	if !a.May.Invite {
+		return line.NoPermission
+	}
+	if p.group != g {
+		return line.NotInGroup
+	}
+	t := s.reach(&a, target)
+	switch {
+	case t == nil:
+		return line.NotFound
+	case t.group == g || t.invited(g):
+		return line.AlreadyInvited
+	case len(t.invites) >= line.MaxInvitations:
+		return line.InboxFull
+	}
+	until := now.Add(InviteTime)
+	t.invites = append(t.invites, invite{g, p.id, until})
+	s.endsAt(until)
+	s.revision++
+	return line.OK
+}
+
+func (s *State) accept(p *player, g *group) line.Code {
+	switch {
+	case !p.invited(g):
+		return line.NotFound
+	case s.full(g):
+		return line.GroupFull
+	}
+	s.enter(p, g)
+	return line.OK
+}
+
+func (s *State) move(a Actor, g *group, r *line.GroupRequest) line.Code {
+	if !a.May.Admin {
+		return line.NoPermission
+	}
+	t := s.reach(&a, r.Player)
+	switch {
+	case t == nil || g == nil && !r.Out:
+		return line.NotFound
+	case r.Out:
+		s.leave(t)
+	case t.group == g:
+	case s.full(g):
+		return line.GroupFull
+	default:
+		s.enter(t, g)
+	}
+	return line.OK
+}
+
+// edit carries out what an owner or administrator asks.
+func (s *State) edit(a Actor, g *group, r *line.GroupRequest) line.Code {
+	switch r.Verb {
+	case line.Rename:
+		if !line.ValidGroupName(r.Name) {
+			return line.InvalidName
+		}
+		if other := s.names[fold(r.Name)]; other != nil && other != g {
+			return line.NameTaken
+		}
+		s.rename(g, r.Name)
+	case line.Password:
+		switch {
+		case r.Password == "":
+			g.lock(Hash{})
+		case !line.ValidPassword(r.Password):
+			return line.InvalidPassword
+		case !s.limits.Passwords:
+			return line.PasswordsNotAllowed
+		default:
+			g.lock(newHash(r.Password))
+		}
+	case line.Type:
+		if int(r.Type) >= len(s.limits.Types) || !s.limits.Types[r.Type] {
+			return line.TypeNotAllowed
+		}
+		s.retype(g, r.Type)
+	case line.Kick:
+		t := s.reach(&a, r.Player)
+		if t == nil || t.group != g {
+			return line.NotInGroup
+		}
+		s.leave(t)
+		return line.OK
+	case line.Delete:
+		s.remove(g)
+		return line.OK
+	}
+	s.store(g)
+	s.turnOver()
+	return line.OK
+}
+
+func (s *State) full(g *group) bool {
+	return s.limits.Members > 0 && len(g.members) >= s.limits.Members
+}
+
+// add makes a group that has no members yet.
+func (s *State) add(r line.GroupRow) *group {
+	g := &group{GroupRow: r, set: make(set, s.words)}
+	s.groups[g.ID] = g
+	s.order = append(s.order, g)
+	s.names[fold(g.Name)] = g
+	s.turnOver()
+	return g
+}
+
+// remove ends a group, with its members in it or not.
+func (s *State) remove(g *group) {
+	for _, m := range g.members {
+		s.unplace(m)
+		m.group = nil
+		s.forget(m)
+	}
+	g.members = nil
+	for _, p := range s.players {
+		if p.uninvite(g) {
+			s.forget(p)
+		}
+	}
+	delete(s.groups, g.ID)
+	delete(s.names, fold(g.Name))
+	s.order = slices.DeleteFunc(s.order, func(o *group) bool { return o == g })
+	s.store(g)
+	s.turnOver()
+}
+
+func (s *State) rename(g *group, name string) {
+	delete(s.names, fold(g.Name))
+	g.Name = name
+	s.names[fold(name)] = g
+}
+
+func (s *State) retype(g *group, t line.GroupType) {
+	for _, m := range g.members {
+		s.unplace(m)
+	}
+	g.Type = t
+	for _, m := range g.members {
+		s.place(m)
+	}
+}
+
+// lock sets the password; the zero hash is none.
+func (g *group) lock(h Hash) {
+	g.hash, g.Locked, g.misses = h, h != Hash{}, 0
+}
+
+// enter makes p a member, wherever it was before.
+func (s *State) enter(p *player, g *group) {
+	p.uninvite(g)
+	s.leave(p)
+	p.group = g
+	g.members = append(g.members, p)
+	s.place(p)
+	s.turnOver()
+}
+
+// leave takes p out of its group, if it is in one. The group passes on to the member of the longest standing. A
+// persistent group without members stays whose it was: else whoever came first would own it.
+func (s *State) leave(p *player) {
+	g := p.group
+	if g == nil {
+		return
+	}
+	s.unplace(p)
+	p.group = nil
+	g.members = slices.DeleteFunc(g.members, func(m *player) bool { return m == p })
+	switch {
+	case len(g.members) == 0 && !g.Persistent:
+		s.remove(g)
+	case len(g.members) > 0 && g.Owner == p.id:
+		g.Owner = g.members[0].id
+		s.store(g)
+	}
+	s.turnOver()
+}
+
+func (p *player) invited(g *group) bool {
+	return slices.ContainsFunc(p.invites, func(i invite) bool { return i.group == g })
+}
+
+// uninvite drops p's invitation into the group and tells whether there was one.
+func (p *player) uninvite(g *group) bool {
+	n := len(p.invites)
+	p.invites = slices.DeleteFunc(p.invites, func(i invite) bool { return i.group == g })
+	return len(p.invites) < n
+}
+
+// endsAt says that something ends then.
+func (s *State) endsAt(t time.Time) {
+	if s.due.IsZero() || t.Before(s.due) {
+		s.due = t
+	}
+}
+
+// Expire ends the invitations and the places of absent members whose time is over. next is when it has to be called
+// again, zero when nothing ends by itself. It is cheap to call when nothing is due.
+func (s *State) Expire(now time.Time) (next time.Time) {
+	if s.due.IsZero() || now.Before(s.due) {
+		return s.due
+	}
+	s.due = time.Time{}
+	var gone []*player
+	for _, p := range s.players {
+		if p.slot < 0 && p.group != nil {
+			if until := p.away.Add(Away); now.Before(until) {
+				s.endsAt(until)
+			} else {
+				gone = append(gone, p)
+			}
+		}
+		n := len(p.invites)
+		p.invites = slices.DeleteFunc(p.invites, func(i invite) bool { return !now.Before(i.until) })
+		if len(p.invites) < n {
+			s.revision++
+			s.forget(p)
+		}
+		for _, i := range p.invites {
+			s.endsAt(i.until)
+		}
+	}
+	// The one who is longest away goes first, so that ownership passes in the order in which it would have.
+	slices.SortFunc(gone, func(a, b *player) int { return a.away.Compare(b.away) })
+	for _, p := range gone {
+		s.leave(p)
+		s.forget(p)
+	}
+	return s.due
+}
+
+// Of tells which group a player is in.
+func (s *State) Of(id uuid.UUID) (row line.GroupRow, ok bool) {
+	if p := s.players[id]; p != nil && p.group != nil && s.limits.Enabled {
+		return p.group.GroupRow, true
+	}
+	return line.GroupRow{}, false
+}
+
+// fold maps texts that differ only in case to one: each rune to the least of those that it folds with.
+func fold(name string) string {
+	out := []rune(name)
+	for i, r := range out {
+		least := r
+		for f := unicode.SimpleFold(r); f != r; f = unicode.SimpleFold(f) {
+			least = min(least, f)
+		}
+		out[i] = least
+	}
+	return string(out)
+}

@@ -1,0 +1,708 @@
+package group
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/line"
+)
+
+var (
+	start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	open  = Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}, Passwords: true, Persistent: true}
+	all   = line.GroupCaps{Use: true, Create: true, Invite: true} // but administration
+	admin = line.GroupCaps{Use: true, Create: true, Invite: true, Admin: true}
+)
+
+func person(n int) uuid.UUID { return uuid.UUID{0: 1, 15: byte(n)} }
+
+var anna, ben, cleo, dora = person(0), person(1), person(2), person(3)
+
+// table is a state with people who are connected, in the slots of their numbers.
+type table struct {
+	t   *testing.T
+	s   *State
+	now time.Time
+}
+
+func sit(t *testing.T, l Limits, people int) *table {
+	s := New(l)
+	for i := range people {
+		s.Enter(person(i), i)
+	}
+	return &table{t, s, start}
+}
+
+func (b *table) do(who uuid.UUID, may line.GroupCaps, r line.GroupRequest) line.Code {
+	return b.s.Do(Actor{ID: who, May: may}, &r, b.now)
+}
+
+// ask expects a code.
+func (b *table) ask(who uuid.UUID, want line.Code, r line.GroupRequest) {
+	b.t.Helper()
+	if got := b.do(who, all, r); got != want {
+		b.t.Errorf("%v: %v, want %v", r.Verb, got, want)
+	}
+}
+
+// create makes a group and returns its id.
+func (b *table) create(who uuid.UUID, name string, change ...func(*line.GroupRequest)) uuid.UUID {
+	b.t.Helper()
+	r := line.GroupRequest{Verb: line.Create, Name: name}
+	for _, f := range change {
+		f(&r)
+	}
+	if got := b.do(who, admin, r); got != line.OK {
+		b.t.Fatalf("create %q: %v", name, got)
+	}
+	g, _ := b.s.Of(who)
+	return g.ID
+}
+
+func typed(t line.GroupType) func(*line.GroupRequest) {
+	return func(r *line.GroupRequest) { r.Type = t }
+}
+func locked(p string) func(*line.GroupRequest) { return func(r *line.GroupRequest) { r.Password = p } }
+func persistent(r *line.GroupRequest)          { r.Persistent = true }
+
+func join(g uuid.UUID, password string) line.GroupRequest {
+	return line.GroupRequest{Verb: line.Join, Group: g, Password: password}
+}
+func invites(g, p uuid.UUID) line.GroupRequest {
+	return line.GroupRequest{Verb: line.Invite, Group: g, Player: p}
+}
+func on(v line.Verb, g uuid.UUID) line.GroupRequest { return line.GroupRequest{Verb: v, Group: g} }
+
+func (b *table) in(who, g uuid.UUID) {
+	b.t.Helper()
+	if row, _ := b.s.Of(who); row.ID != g {
+		b.t.Errorf("%v is in %v, not in %v", who, row.ID, g)
+	}
+}
+
+// page is the snapshot that a reader gets, as a client reads it.
+func (b *table) page(who uuid.UUID, seen []uint64) *line.Groups {
+	b.t.Helper()
+	p := b.s.Page(who, all, seen, b.now)
+	text := p.Append(nil, b.now)
+	m, err := line.ParseS2C(text)
+	if err != nil {
+		b.t.Fatalf("the snapshot does not parse: %v\n%s", err, text)
+	}
+	return m.(*line.Groups)
+}
+
+func TestDisabledAndNoPermissionApplyToEveryRequest(t *testing.T) {
+	for v := line.Create; v <= line.Delete; v++ {
+		b := sit(t, open, 2)
+		g := b.create(anna, "g")
+		r := line.GroupRequest{Verb: v, Group: g, Player: ben, Name: "n"}
+		if got := b.do(anna, line.GroupCaps{Create: true, Admin: true, Invite: true}, r); got != line.NoPermission {
+			t.Errorf("%v without use: %v", v, got)
+		}
+		b.s.SetLimits(Limits{})
+		if got := b.do(anna, admin, r); got != line.Disabled {
+			t.Errorf("%v while off: %v", v, got)
+		}
+		b.s.SetLimits(open)
+		b.in(anna, g) // and nothing has changed
+	}
+}
+
+func TestCreate(t *testing.T) {
+	one := func(f func(*Limits)) Limits { l := open; f(&l); return l }
+	for _, c := range []struct {
+		name string
+		l    Limits
+		r    line.GroupRequest
+		want line.Code
+	}{
+		{"plain", open, line.GroupRequest{Name: "new"}, line.OK},
+		{"all of it", open, line.GroupRequest{Name: "new", Password: "p", Persistent: true, Type: line.IsolatedGroup}, line.OK},
+		{"no name", open, line.GroupRequest{}, line.InvalidName},
+		{"name too long", open, line.GroupRequest{Name: strings.Repeat("a", 25)}, line.InvalidName},
+		{"password too long", open, line.GroupRequest{Name: "new", Password: strings.Repeat("a", 65)}, line.InvalidPassword},
+		{"password with a control", open, line.GroupRequest{Name: "new", Password: "a\n"}, line.InvalidPassword},
+		{"name taken", open, line.GroupRequest{Name: "GRÜN"}, line.NameTaken},
+		{"name taken, by another folding", open, line.GroupRequest{Name: "\u212Aelvin"}, line.NameTaken}, // the kelvin sign
+		{"type off", one(func(l *Limits) { l.Types[line.IsolatedGroup] = false }), line.GroupRequest{Name: "new", Type: line.IsolatedGroup}, line.TypeNotAllowed},
+		{"other types stay on", one(func(l *Limits) { l.Types[line.IsolatedGroup] = false }), line.GroupRequest{Name: "new", Type: line.OpenGroup}, line.OK},
+		{"passwords off", one(func(l *Limits) { l.Passwords = false }), line.GroupRequest{Name: "new", Password: "p"}, line.PasswordsNotAllowed},
+		{"persistence off", one(func(l *Limits) { l.Persistent = false }), line.GroupRequest{Name: "new", Persistent: true}, line.PersistentNotAllowed},
+		{"too many", one(func(l *Limits) { l.Groups = 2 }), line.GroupRequest{Name: "new"}, line.TooManyGroups},
+		{"just not too many", one(func(l *Limits) { l.Groups = 3 }), line.GroupRequest{Name: "new"}, line.OK},
+	} {
+		b := sit(t, open, 3)
+		b.create(anna, "grün")
+		b.create(ben, "kelvin")
+		b.s.SetLimits(c.l)
+		c.r.Verb = line.Create
+		if got := b.do(cleo, line.GroupCaps{Use: true}, c.r); got != line.NoPermission {
+			t.Errorf("%s: without the permission: %v", c.name, got)
+		}
+		got := b.do(cleo, all, c.r)
+		if got != c.want {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+		row, in := b.s.Of(cleo)
+		if in != (got == line.OK) {
+			t.Errorf("%s: is in a group: %v", c.name, in)
+		}
+		if in && (row.Name != c.r.Name || row.Owner != cleo || row.Type != c.r.Type || row.Locked != (c.r.Password != "") || row.Persistent != c.r.Persistent) {
+			t.Errorf("%s: made %+v", c.name, row)
+		}
+		if in {
+			b.ask(cleo, line.AlreadyInGroup, line.GroupRequest{Verb: line.Create, Name: "another"})
+		}
+	}
+}
+
+func TestJoinAndLeave(t *testing.T) {
+	l := open
+	l.Members = 2
+	b := sit(t, l, 4)
+	g := b.create(anna, "g", locked("sesame"))
+	b.ask(ben, line.NotFound, join(uuid.New(), ""))
+	b.ask(ben, line.WrongPassword, join(g, ""))
+	b.ask(ben, line.WrongPassword, join(g, "Sesame"))
+	b.ask(ben, line.OK, join(g, "sesame"))
+	b.in(ben, g)
+	b.ask(ben, line.AlreadyInGroup, join(g, "sesame"))
+	b.ask(cleo, line.GroupFull, join(g, "sesame"))
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.in(ben, uuid.Nil)
+	b.ask(ben, line.NotInGroup, on(line.Leave, uuid.Nil))
+	b.ask(cleo, line.OK, join(g, "sesame"))
+	other := b.create(ben, "other")
+	b.ask(dora, line.OK, join(other, "not needed"))
+}
+
+func TestFiveMissesAMinute(t *testing.T) {
+	b := sit(t, open, 4)
+	g, other := b.create(anna, "g", locked("right")), b.create(dora, "other", locked("right"))
+	b.ask(ben, line.WrongPassword, join(g, "")) // no guess
+	for i := range Misses {
+		b.ask([]uuid.UUID{ben, cleo}[i%2], line.WrongPassword, join(g, "wrong"))
+		b.now = b.now.Add(10 * time.Second)
+	}
+	b.ask(ben, line.WrongPassword, join(g, "right"))
+	b.ask(ben, line.OK, join(other, "right")) // it is about one group
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.now = start.Add(MissTime - time.Nanosecond)
+	b.ask(ben, line.WrongPassword, join(g, "right"))
+	b.now = start.Add(MissTime)
+	b.ask(ben, line.OK, join(g, "right"))
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	for range Misses - 1 {
+		b.ask(ben, line.WrongPassword, join(g, "wrong"))
+	}
+	b.ask(ben, line.OK, join(g, "right"))
+	// A new password starts anew.
+	b.ask(cleo, line.WrongPassword, join(g, "wrong"))
+	b.ask(cleo, line.WrongPassword, join(g, "right"))
+	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Password, Group: g, Password: "new"})
+	b.ask(cleo, line.OK, join(g, "new"))
+}
+
+func TestInvitations(t *testing.T) {
+	l := open
+	l.Members = 2
+	b := sit(t, l, 20)
+	g := b.create(anna, "g", locked("p"))
+	if got := b.do(anna, line.GroupCaps{Use: true}, invites(g, ben)); got != line.NoPermission {
+		t.Errorf("without the permission: %v", got)
+	}
+	b.ask(ben, line.NotInGroup, invites(g, cleo))
+	b.ask(anna, line.NotFound, invites(uuid.New(), ben))
+	b.ask(anna, line.NotFound, invites(g, person(99)))
+	b.ask(anna, line.AlreadyInvited, invites(g, anna))
+	b.ask(ben, line.NotFound, on(line.Accept, g))
+	b.ask(anna, line.OK, invites(g, ben))
+	b.ask(anna, line.AlreadyInvited, invites(g, ben))
+	want := []line.Invitation{{Group: g, From: anna, Seconds: 60}}
+	if got := b.page(ben, nil).Invites; !slices.Equal(got, want) {
+		t.Errorf("inbox %v", got)
+	}
+	if got := b.page(cleo, nil).Invites; len(got) != 0 {
+		t.Errorf("another's inbox shows %v", got)
+	}
+	b.ask(ben, line.OK, on(line.Decline, g))
+	b.ask(ben, line.NotFound, on(line.Decline, g))
+	b.ask(anna, line.OK, invites(g, ben))
+	b.ask(anna, line.OK, invites(g, cleo))
+	b.ask(ben, line.OK, on(line.Accept, g)) // needs no password
+	b.in(ben, g)
+	b.ask(ben, line.OK, invites(g, dora)) // any member may
+	b.ask(cleo, line.GroupFull, on(line.Accept, g))
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(cleo, line.OK, on(line.Accept, g)) // it has waited
+	b.ask(cleo, line.NotFound, on(line.Accept, g))
+
+	// Joining by the password makes the invitation pointless.
+	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(anna, line.OK, invites(g, cleo))
+	b.ask(cleo, line.OK, join(g, "p"))
+	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(cleo, line.NotFound, on(line.Accept, g))
+}
+
+func TestInvitationsLiveAMinute(t *testing.T) {
+	b := sit(t, open, 3)
+	g := b.create(anna, "g")
+	b.ask(anna, line.OK, invites(g, ben))
+	b.now = start.Add(500 * time.Millisecond)
+	if got := b.page(ben, nil).Invites; got[0].Seconds != 60 {
+		t.Errorf("after half a second %d", got[0].Seconds)
+	}
+	b.now = start.Add(InviteTime - time.Nanosecond)
+	if next := b.s.Expire(b.now); !next.Equal(start.Add(InviteTime)) {
+		t.Errorf("due at %v", next)
+	}
+	page, revision := b.s.Page(ben, all, nil, b.now), b.s.Revision()
+	if got := b.page(ben, nil).Invites; len(got) != 1 || got[0].Seconds != 1 {
+		t.Errorf("in the last moment %v", got)
+	}
+	b.now = start.Add(InviteTime)
+	if next := b.s.Expire(b.now); !next.IsZero() || b.s.Revision() == revision {
+		t.Errorf("the invitation is not over: due at %v, revision %d", next, b.s.Revision())
+	}
+	if b.s.Page(ben, all, nil, b.now) == page {
+		t.Error("the page is the same")
+	}
+	b.ask(ben, line.NotFound, on(line.Accept, g))
+	b.ask(anna, line.OK, invites(g, ben)) // and another one may follow
+	b.ask(ben, line.OK, on(line.Accept, g))
+}
+
+func TestInboxHoldsEight(t *testing.T) {
+	b := sit(t, open, 20)
+	var groups []uuid.UUID
+	for i := range line.MaxInvitations + 1 {
+		groups = append(groups, b.create(person(i), fmt.Sprint("g", i)))
+		want := line.OK
+		if i == line.MaxInvitations {
+			want = line.InboxFull
+		}
+		b.ask(person(i), want, invites(groups[i], person(19)))
+		b.now = b.now.Add(time.Second)
+	}
+	if got := len(b.page(person(19), nil).Invites); got != line.MaxInvitations {
+		t.Errorf("%d in the inbox", got)
+	}
+	b.now = start.Add(InviteTime) // the first is over
+	last := len(groups) - 1
+	b.ask(person(last), line.OK, invites(groups[last], person(19)))
+	// A group that ends takes its invitations along.
+	b.ask(person(1), line.OK, on(line.Leave, uuid.Nil))
+	for _, i := range b.page(person(19), nil).Invites {
+		if i.Group == groups[1] {
+			t.Error("an invitation into a group that is gone")
+		}
+	}
+}
+
+func TestAcceptingAndBeingMovedLeaveTheFormerGroup(t *testing.T) {
+	b := sit(t, open, 4)
+	red, blue := b.create(anna, "red"), b.create(ben, "blue")
+	b.ask(anna, line.OK, invites(red, ben))
+	b.ask(ben, line.OK, on(line.Accept, red))
+	b.in(ben, red)
+	b.ask(cleo, line.NotFound, join(blue, "")) // it ended with ben's leaving
+	green := b.create(cleo, "green")
+	if got := b.do(dora, admin, line.GroupRequest{Verb: line.Move, Player: ben, Group: green}); got != line.OK {
+		t.Errorf("move: %v", got)
+	}
+	b.in(ben, green)
+}
+
+func TestMove(t *testing.T) {
+	l := open
+	l.Members = 2
+	b := sit(t, l, 6)
+	red, blue := b.create(anna, "red", locked("p")), b.create(ben, "blue")
+	move := func(player, g uuid.UUID) line.GroupRequest {
+		return line.GroupRequest{Verb: line.Move, Player: player, Group: g, Out: g == uuid.Nil}
+	}
+	b.ask(anna, line.NoPermission, move(cleo, red)) // its owner may not
+	for _, c := range []struct {
+		player, g, in uuid.UUID
+		want          line.Code
+	}{
+		{cleo, uuid.New(), uuid.Nil, line.NotFound},
+		{person(99), red, uuid.Nil, line.NotFound},
+		{cleo, red, red, line.OK},
+		{cleo, red, red, line.OK},
+		{dora, red, uuid.Nil, line.GroupFull},
+		{anna, blue, blue, line.OK}, // an owner too
+		{dora, blue, uuid.Nil, line.GroupFull},
+		{cleo, uuid.Nil, uuid.Nil, line.OK},
+		{cleo, uuid.Nil, uuid.Nil, line.OK},
+	} {
+		if got := b.do(dora, admin, move(c.player, c.g)); got != c.want {
+			t.Errorf("move %v to %v: %v, want %v", c.player, c.g, got, c.want)
+		}
+		b.in(c.player, c.in)
+	}
+	if got := b.do(dora, admin, line.GroupRequest{Verb: line.Move, Player: ben, Group: red}); got != line.NotFound {
+		t.Errorf("red had no members left: %v", got)
+	}
+	// Out of every group is not the same as into a group of no id.
+	if got := b.do(dora, admin, line.GroupRequest{Verb: line.Move, Player: ben}); got != line.NotFound {
+		t.Errorf("the zero group: %v", got)
+	}
+}
+
+func TestEdits(t *testing.T) {
+	name := func(n string) line.GroupRequest { return line.GroupRequest{Verb: line.Rename, Name: n} }
+	pass := func(p string) line.GroupRequest { return line.GroupRequest{Verb: line.Password, Password: p} }
+	kind := func(k line.GroupType) line.GroupRequest { return line.GroupRequest{Verb: line.Type, Type: k} }
+	kick := func(p uuid.UUID) line.GroupRequest { return line.GroupRequest{Verb: line.Kick, Player: p} }
+	strict := Limits{Enabled: true, Types: [line.GroupTypes]bool{line.OpenGroup: true}}
+	for _, c := range []struct {
+		name string
+		l    Limits
+		r    line.GroupRequest
+		want line.Code
+		row  func(line.GroupRow) bool
+	}{
+		{"rename", open, name("new"), line.OK, func(r line.GroupRow) bool { return r.Name == "new" }},
+		{"rename, case only", open, name("RED"), line.OK, func(r line.GroupRow) bool { return r.Name == "RED" }},
+		{"rename, taken", open, name("BLUE"), line.NameTaken, nil},
+		{"rename, bad", open, name(""), line.InvalidName, nil},
+		{"password", open, pass("new"), line.OK, func(r line.GroupRow) bool { return r.Locked }},
+		{"password, none", open, pass(""), line.OK, func(r line.GroupRow) bool { return !r.Locked }},
+		{"password, garbled", open, pass(line.Garbled), line.InvalidPassword, nil},
+		{"password, too long", open, pass(strings.Repeat("a", 65)), line.InvalidPassword, nil},
+		{"password, not allowed", strict, pass("new"), line.PasswordsNotAllowed, nil},
+		{"password, none, not allowed", strict, pass(""), line.OK, func(r line.GroupRow) bool { return !r.Locked }},
+		{"password, garbled, not allowed", strict, pass(line.Garbled), line.InvalidPassword, nil},
+		{"type", open, kind(line.IsolatedGroup), line.OK, func(r line.GroupRow) bool { return r.Type == line.IsolatedGroup }},
+		{"type, not allowed", strict, kind(line.IsolatedGroup), line.TypeNotAllowed, nil},
+		{"kick", open, kick(ben), line.OK, nil},
+		{"kick, not a member", open, kick(dora), line.NotInGroup, nil},
+		{"kick, not there", open, kick(person(99)), line.NotInGroup, nil},
+		{"delete", open, on(line.Delete, uuid.Nil), line.OK, nil},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for who, may := range map[uuid.UUID]line.GroupCaps{anna: all, dora: admin} { // the owner; an administrator
+				b := sit(t, open, 5)
+				g := b.create(anna, "red", locked("old"))
+				b.ask(ben, line.OK, join(g, "old"))
+				b.create(cleo, "blue")
+				b.s.SetLimits(c.l)
+				before, _ := b.s.Of(anna)
+				c.r.Group = g
+				b.ask(ben, line.NoPermission, c.r)
+				if got := b.do(who, may, c.r); got != c.want {
+					t.Fatalf("%v, want %v", got, c.want)
+				}
+				after, in := b.s.Of(anna)
+				switch {
+				case c.row != nil && !c.row(after):
+					t.Errorf("now %+v", after)
+				case c.want != line.OK && after != before:
+					t.Errorf("refused, but now %+v", after)
+				case c.r.Verb == line.Delete && in:
+					t.Error("still there")
+				case c.r.Verb == line.Kick && c.want == line.OK:
+					b.in(ben, uuid.Nil)
+				}
+				if _, left := b.s.Of(ben); c.want != line.OK && !left {
+					t.Error("refused, but a member is gone")
+				}
+				c.r.Group = uuid.New()
+				if got := b.do(who, may, c.r); got != line.NotFound {
+					t.Errorf("without a group: %v", got)
+				}
+			}
+		})
+	}
+}
+
+func TestRenamedGroupsGiveTheirNamesBack(t *testing.T) {
+	b := sit(t, open, 2)
+	g := b.create(anna, "Red")
+	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Rename, Group: g, Name: "Blue"})
+	b.create(ben, "red")
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.create(ben, "RED")
+}
+
+func TestOwnershipPassesToTheLongestStanding(t *testing.T) {
+	b := sit(t, open, 4)
+	g := b.create(anna, "g")
+	for _, p := range []uuid.UUID{ben, cleo, dora} {
+		b.ask(p, line.OK, join(g, ""))
+	}
+	owner := func(want uuid.UUID) {
+		t.Helper()
+		if row, _ := b.s.Of(dora); row.Owner != want {
+			t.Errorf("owner %v, want %v", row.Owner, want)
+		}
+	}
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	owner(anna)
+	b.ask(ben, line.OK, join(g, "")) // his time starts anew
+	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	owner(cleo)
+	b.ask(cleo, line.OK, line.GroupRequest{Verb: line.Kick, Group: g, Player: cleo})
+	owner(dora)
+	b.ask(anna, line.NoPermission, on(line.Delete, g))
+	b.ask(dora, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, line.OK, on(line.Delete, g)) // ben has inherited it
+}
+
+func TestGroupsEndWithTheirLastMemberUnlessPersistent(t *testing.T) {
+	b := sit(t, open, 4)
+	g, kept := b.create(anna, "g"), b.create(ben, "kept", persistent)
+	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(cleo, line.NotFound, join(g, ""))
+	b.ask(cleo, line.OK, join(kept, ""))
+	b.ask(cleo, line.NoPermission, on(line.Delete, kept)) // coming first does not make it hers
+	b.ask(ben, line.OK, on(line.Delete, kept))
+	b.in(cleo, uuid.Nil)
+	b.create(dora, "KEPT") // and its name is free
+}
+
+func TestReconnectingKeepsThePlace(t *testing.T) {
+	b := sit(t, open, 3)
+	g := b.create(anna, "g")
+	b.s.Exit(anna, b.now)
+	if got := b.page(ben, nil); len(got.Members) != 0 || len(got.Groups) != 0 {
+		t.Errorf("who is away is shown: %+v", got)
+	}
+	b.now = b.now.Add(Away - time.Nanosecond)
+	b.s.Expire(b.now)
+	b.s.Enter(anna, 7)
+	b.in(anna, g)
+	if row, _ := b.s.Of(anna); row.Owner != anna {
+		t.Error("lost the ownership")
+	}
+	b.s.Exit(anna, b.now)
+	b.s.Enter(anna, 0)
+	b.now = b.now.Add(time.Hour)
+	b.s.Expire(b.now)
+	b.in(anna, g) // the first absence has ended
+	b.ask(ben, line.OK, join(g, ""))
+	b.s.Exit(anna, b.now)
+	if next := b.s.Expire(b.now.Add(Away)); !next.IsZero() {
+		t.Errorf("still due at %v", next)
+	}
+	b.in(anna, uuid.Nil)
+	if row, _ := b.s.Of(ben); row.Owner != ben {
+		t.Error("the absent one still owns it")
+	}
+	b.s.Exit(ben, b.now)
+	b.s.Leave(ben) // off the network: at once
+	if got := b.page(cleo, nil); len(got.Groups) != 0 {
+		t.Errorf("left behind %+v", got.Groups)
+	}
+	if n := len(b.s.players); n != 1 {
+		t.Errorf("%d players are remembered, want cleo alone", n)
+	}
+}
+
+func TestPagesShowNobodyWhoIsHidden(t *testing.T) {
+	b := sit(t, open, 4)
+	red := b.create(anna, "red")
+	blue := b.create(ben, "blue", persistent)
+	b.ask(cleo, line.OK, join(red, ""))
+	b.ask(anna, line.OK, invites(red, dora))
+	full := b.page(dora, nil)
+	if len(full.Members) != 3 || len(full.Groups) != 2 || full.Groups[0].Owner != anna || full.Invites[0].From != anna || full.May != all {
+		t.Fatalf("seen whole: %+v", full)
+	}
+	same := b.s.Page(dora, all, nil, b.now)
+	if b.s.Page(dora, all, []uint64{0b1111}, b.now) != same {
+		t.Error("seeing everybody is not seeing everybody")
+	}
+	vanished := func(hidden ...uuid.UUID) *line.Groups {
+		seen := []uint64{0b1111}
+		for _, h := range hidden {
+			seen[0] &^= 1 << h[15]
+		}
+		g := b.page(dora, seen)
+		if text := fmt.Sprint(g); slices.ContainsFunc(hidden, func(h uuid.UUID) bool { return strings.Contains(text, h.String()) }) {
+			t.Errorf("somebody hidden is in %s", text)
+		}
+		return g
+	}
+	if g := vanished(anna); len(g.Groups) != 2 || len(g.Members) != 2 || g.Groups[0].Owner != uuid.Nil || g.Invites[0].From != uuid.Nil {
+		t.Errorf("without anna: %+v", g)
+	}
+	if g := vanished(anna, cleo); len(g.Groups) != 1 || g.Groups[0].ID != blue {
+		t.Errorf("a group of hidden people only: %+v", g)
+	}
+	if g := vanished(ben); len(g.Groups) != 2 || g.Groups[1].Owner != uuid.Nil {
+		t.Errorf("a persistent group of hidden people: %+v", g)
+	}
+	// Nor can they be acted on.
+	a := Actor{ID: dora, May: admin, Sees: []uint64{0b1011}} // all but cleo
+	for v, want := range map[line.Verb]line.Code{line.Move: line.NotFound, line.Kick: line.NotInGroup} {
+		if got := b.s.Do(a, &line.GroupRequest{Verb: v, Group: red, Player: cleo}, b.now); got != want {
+			t.Errorf("%v of somebody hidden: %v", v, got)
+		}
+	}
+	if got := b.s.Do(Actor{ID: ben, May: all, Sees: []uint64{0b0010}}, &line.GroupRequest{Verb: line.Invite, Group: blue, Player: cleo}, b.now); got != line.NotFound {
+		t.Errorf("invite of somebody hidden: %v", got)
+	}
+	b.in(cleo, red)
+}
+
+func TestPagesChangeOnlyWithWhatTheyShow(t *testing.T) {
+	b := sit(t, open, 6)
+	red := b.create(anna, "red")
+	b.ask(anna, line.OK, invites(red, ben))
+	page := func(who uuid.UUID, seen []uint64) Page { return b.s.Page(who, all, seen, b.now) }
+	everybody, few := []uint64{^uint64(0)}, []uint64{0b001111}
+	of := map[string]Page{"ben": page(ben, everybody), "cleo": page(cleo, everybody), "dora, who sees few": page(dora, few)}
+	b.now = b.now.Add(5 * time.Second)
+	if page(ben, everybody) != of["ben"] {
+		t.Error("a second that has passed makes a new page")
+	}
+	b.ask(anna, line.OK, invites(red, cleo))
+	if page(ben, everybody) != of["ben"] || page(cleo, everybody) == of["cleo"] {
+		t.Error("an invitation concerns its reader only")
+	}
+	of["cleo"] = page(cleo, everybody)
+	b.create(person(4), "hidden from dora")
+	if page(dora, few) != of["dora, who sees few"] || page(ben, everybody) == of["ben"] {
+		t.Error("a group of people whom dora does not see concerns the others")
+	}
+	if p := b.s.Page(ben, line.GroupCaps{Use: true}, everybody, b.now); p == page(ben, everybody) {
+		t.Error("another permission makes no new page")
+	}
+	b.s.SetLimits(Limits{})
+	if g := b.page(ben, nil); g.May != (line.GroupCaps{}) || len(g.Groups)+len(g.Members)+len(g.Invites) != 0 {
+		t.Errorf("while off: %+v", g)
+	}
+}
+
+func TestTooManyRowsAreSaid(t *testing.T) {
+	s := New(open)
+	for i := range 4000 {
+		id := uuid.UUID{14: byte(i >> 8), 15: byte(i)}
+		s.Enter(id, i)
+		s.Do(Actor{ID: id, May: all}, &line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("group ", i)}, start)
+	}
+	p := s.Page(anna, all, nil, start)
+	text := p.Append(nil, start)
+	if _, err := line.ParseS2C(text); err != nil || len(text) > line.MaxS2C || s.Cut() == 0 {
+		t.Errorf("%d characters, %d rows cut: %v", len(text), s.Cut(), err)
+	}
+}
+
+// What the routing table of the protocol says, cell by cell.
+func TestDecide(t *testing.T) {
+	b := sit(t, open, 9)
+	// 0, 1 are in no group; then two in each of three types, and one in another isolated group.
+	for i, g := range []line.GroupType{line.NormalGroup, line.OpenGroup, line.IsolatedGroup} {
+		id := b.create(person(2+2*i), g.String(), typed(g))
+		b.ask(person(3+2*i), line.OK, join(id, ""))
+	}
+	b.create(person(8), "another", typed(line.IsolatedGroup))
+	const (
+		s = Silent
+		d = Distance
+		w = Together
+	)
+	want := [9][9]Decision{ // by speaker, then listener
+		//none  normal open  isolated
+		{d, d, d, d, d, d, s, s, s},
+		{d, d, d, d, d, d, s, s, s},
+		{s, s, w, w, s, s, s, s, s},
+		{s, s, w, w, s, s, s, s, s},
+		{d, d, d, d, w, w, s, s, s},
+		{d, d, d, d, w, w, s, s, s},
+		{s, s, s, s, s, s, w, w, s},
+		{s, s, s, s, s, s, w, w, s},
+		{s, s, s, s, s, s, s, s, w},
+	}
+	for i := range want {
+		for j := range want[i] {
+			if got := b.s.Decide(person(i), person(j)); got != want[i][j] {
+				t.Errorf("%d to %d: %v, want %v", i, j, got, want[i][j])
+			}
+		}
+	}
+	if err := splits(b.s, 9); err != nil {
+		t.Error(err)
+	}
+	b.s.SetLimits(Limits{})
+	for i := range want {
+		for j := range want[i] {
+			if got := b.s.Decide(person(i), person(j)); got != Distance {
+				t.Errorf("while off, %d to %d: %v", i, j, got)
+			}
+		}
+	}
+	if err := splits(b.s, 9); err != nil {
+		t.Errorf("while off: %v", err)
+	}
+}
+
+func (s *State) connected(slot int) bool { return slot < len(s.slots) && s.slots[slot] != nil }
+
+// splits holds Split against Decide, for all pairs.
+func splits(s *State, people int) error {
+	words := (people + 63) / 64
+	for i := range people {
+		for _, with := range []uint64{^uint64(0), 0x5555555555555555} {
+			ears, together := make([]uint64, words), make([]uint64, words)
+			for w := range ears {
+				ears[w], together[w] = with, 0xdead
+			}
+			s.Split(i, ears, together)
+			for j := range people {
+				if !s.connected(i) || !s.connected(j) {
+					continue
+				}
+				bit := func(set []uint64) bool { return set[j/64]>>(j%64)&1 == 1 }
+				d := s.Decide(person(i), person(j))
+				if with>>(j%64)&1 == 0 {
+					d = Silent
+				}
+				if bit(together) != (d == Together) || bit(ears) != (d == Distance) {
+					return fmt.Errorf("%d to %d: %v, but together %v and by distance %v", i, j, d, bit(together), bit(ears))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func TestPasswordsDoNotShow(t *testing.T) {
+	b := sit(t, open, 2)
+	b.create(anna, "g", locked("s3cr3t"), persistent)
+	b.create(ben, "h", locked("s3cr3t"), persistent)
+	put, _ := b.s.Changes()
+	if put[0].Password == put[1].Password {
+		t.Error("equal passwords have equal hashes: there is no salt")
+	}
+	hash, err := put[0].Password.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "record", put[0], "hash", put[0].Password)
+	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "record", put[0], "hash", put[0].Password)
+	p := b.s.Page(anna, all, nil, b.now)
+	for _, text := range []string{
+		log.String(), string(p.Append(nil, b.now)), fmt.Sprintf("%v %+v %#v %s", put[0], put[0], put[0], put[0]),
+		fmt.Sprintf("%v %+v %#v", put[0].Password, &put[0].Password, put[0].Password),
+	} {
+		if strings.Contains(text, "s3cr3t") || strings.Contains(text, string(hash[8:])) || strings.Contains(text, fmt.Sprint(put[0].Password.sum[:4])[1:]) {
+			t.Errorf("a password or hash is in %s", text)
+		}
+	}
+	if strings.Contains(string(hash), "s3cr3t") {
+		t.Error("the password itself is stored")
+	}
+}

@@ -1,0 +1,162 @@
+package group
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/line"
+)
+
+// What a program stores, the next one has.
+func TestPersistentGroupsSurvive(t *testing.T) {
+	b := sit(t, open, 4)
+	g := b.create(anna, "Red", persistent, locked("p"), typed(line.IsolatedGroup))
+	h := b.create(ben, "Blue", persistent)
+	b.create(cleo, "gone tomorrow")
+	put, gone := b.s.Changes()
+	if len(put) != 2 || len(gone) != 0 {
+		t.Fatalf("to store: %v, gone %v", put, gone)
+	}
+	if again, _ := b.s.Changes(); len(again) != 0 {
+		t.Errorf("to store again: %v", again)
+	}
+	if all := b.s.Records(); len(all) != 2 {
+		t.Errorf("all: %v", all)
+	}
+	c := sit(t, open, 4)
+	for _, r := range put {
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var read Record
+		if err := json.Unmarshal(text, &read); err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(read, r) {
+			t.Errorf("%s is read as %+v", text, read)
+		}
+		if err := c.s.Apply(read); err != nil {
+			t.Error(err)
+		}
+	}
+	if put, gone := c.s.Changes(); len(put)+len(gone) != 0 {
+		t.Errorf("what came from the store goes back: %v %v", put, gone)
+	}
+	c.ask(dora, line.WrongPassword, join(g, "q"))
+	c.ask(dora, line.OK, join(g, "p"))
+	c.ask(cleo, line.OK, join(h, ""))
+	c.ask(cleo, line.NoPermission, on(line.Delete, h))
+	c.ask(ben, line.OK, on(line.Delete, h)) // still his
+	if put, gone := c.s.Changes(); len(put) != 0 || !slices.Equal(gone, []uuid.UUID{h}) {
+		t.Errorf("after the end of one: put %v, gone %v", put, gone)
+	}
+	c.ask(anna, line.NameTaken, line.GroupRequest{Verb: line.Create, Name: "RED"})
+}
+
+func TestChangesAreToldOnce(t *testing.T) {
+	b := sit(t, open, 3)
+	g := b.create(anna, "g", persistent)
+	b.s.Changes()
+	for _, r := range []line.GroupRequest{
+		{Verb: line.Rename, Name: "new"}, {Verb: line.Password, Password: "p"}, {Verb: line.Type, Type: line.OpenGroup},
+	} {
+		r.Group = g
+		b.ask(anna, line.OK, r)
+		if put, gone := b.s.Changes(); len(put) != 1 || len(gone) != 0 || put[0] != b.s.Records()[0] {
+			t.Errorf("%v: put %v, gone %v", r.Verb, put, gone)
+		}
+	}
+	b.ask(ben, line.OK, join(g, "p"))
+	b.ask(ben, line.NoPermission, line.GroupRequest{Verb: line.Rename, Group: g, Name: "mine"})
+	if put, _ := b.s.Changes(); len(put) != 0 {
+		t.Errorf("joining changes nothing that is stored, but put %v", put)
+	}
+	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	if put, _ := b.s.Changes(); len(put) != 1 || put[0].Owner != ben {
+		t.Errorf("the new owner: put %v", put)
+	}
+	// A group that is not persistent is nobody's business.
+	h := b.create(anna, "h")
+	b.ask(anna, line.OK, on(line.Delete, h))
+	if put, gone := b.s.Changes(); len(put)+len(gone) != 0 {
+		t.Errorf("put %v, gone %v", put, gone)
+	}
+}
+
+func TestApplyFromAnotherNode(t *testing.T) {
+	b := sit(t, open, 3)
+	g := b.create(anna, "g", persistent, locked("old"))
+	b.ask(ben, line.OK, join(g, "old"))
+	b.s.Changes()
+	r := b.s.Records()[0]
+	r.Name, r.Type, r.Owner, r.Password = "Renamed", "ISOLATED", cleo, Hash{}
+	revision := b.s.Revision()
+	if err := b.s.Apply(r); err != nil {
+		t.Fatal(err)
+	}
+	row, _ := b.s.Of(ben)
+	if row.Name != "Renamed" || row.Type != line.IsolatedGroup || row.Owner != cleo || row.Locked || b.s.Revision() == revision {
+		t.Errorf("now %+v", row)
+	}
+	if d := b.s.Decide(cleo, ben); d != Silent {
+		t.Errorf("the new type does not count: %v", d)
+	}
+	if err := splits(b.s, 3); err != nil {
+		t.Error(err)
+	}
+	b.s.Remove(g)
+	b.in(anna, uuid.Nil)
+	b.s.Remove(g) // once more is nothing
+	if put, gone := b.s.Changes(); len(put)+len(gone) != 0 {
+		t.Errorf("what came from the store goes back: %v %v", put, gone)
+	}
+}
+
+func TestBadRecordsAreRefused(t *testing.T) {
+	good := Record{ID: uuid.New(), Name: "g", Type: "OPEN"}
+	for name, change := range map[string]func(*Record){
+		"no id":     func(r *Record) { r.ID = uuid.Nil },
+		"bad name":  func(r *Record) { r.Name = " " },
+		"long name": func(r *Record) { r.Name = strings.Repeat("a", 25) },
+		"bad type":  func(r *Record) { r.Type = "LOUD" },
+		"taken":     func(r *Record) { r.Name = "TAKEN" },
+	} {
+		b := sit(t, open, 1)
+		b.create(anna, "taken")
+		r := good
+		change(&r)
+		if err := b.s.Apply(r); err == nil {
+			t.Errorf("%s: taken in", name)
+		}
+		if n := len(b.s.Records()); n != 0 {
+			t.Errorf("%s: %d records", name, n)
+		}
+	}
+	for _, text := range []string{"", "sha256:", "md5:AAAA", "sha256:AAAA", "sha256:" + strings.Repeat("A", 64) + "\n", "sha256:" + strings.Repeat("A", 65)} {
+		var h Hash
+		if h.UnmarshalText([]byte(text)) == nil {
+			t.Errorf("%q is a hash", text)
+		}
+	}
+}
+
+func FuzzHash(f *testing.F) {
+	for _, text := range []string{"", "sha256:", "sha256:" + strings.Repeat("A", 64), "sha256:" + strings.Repeat("/", 64)} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		var h Hash
+		if h.UnmarshalText([]byte(text)) != nil {
+			return
+		}
+		if again, _ := h.MarshalText(); string(again) != text {
+			t.Fatalf("%q is written as %q", text, again)
+		}
+	})
+}
