@@ -1,0 +1,254 @@
+package mute
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/line"
+)
+
+var (
+	start     = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	anna, ben = uuid.UUID{15: 1}, uuid.UUID{15: 2}
+)
+
+func book(t *testing.T, records ...Record) *Book {
+	t.Helper()
+	b := New()
+	for _, r := range records {
+		if err := b.Mute(r, start); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b
+}
+
+func TestWhatHoldsForWhom(t *testing.T) {
+	soon, late := start.Add(time.Minute), start.Add(time.Hour)
+	own := Record{Player: anna, Until: late, Reason: "spam"}
+	all := Record{Player: Everybody, Until: soon, Reason: "event"}
+	forever := Record{Player: Everybody}
+	none := State{}
+	server, player := State{line.MutedServer, soon, "event"}, State{line.MutedPlayer, late, "spam"}
+	for _, c := range []struct {
+		name    string
+		records []Record
+		who     uuid.UUID
+		exempt  bool
+		after   time.Duration
+		want    State
+	}{
+		{"nobody", nil, anna, false, 0, none},
+		{"another", []Record{own}, ben, false, 0, none},
+		{"own", []Record{own}, anna, false, 0, player},
+		{"own, exempt from the server-wide one only", []Record{own}, anna, true, 0, player},
+		{"server", []Record{all}, ben, false, 0, server},
+		{"server, exempt", []Record{all}, ben, true, 0, none},
+		{"server before own", []Record{own, all}, anna, false, 0, server},
+		{"server and own, exempt", []Record{own, all}, anna, true, 0, player},
+		{"server, last moment", []Record{all}, ben, false, time.Minute - 1, server},
+		{"server, over", []Record{all}, ben, false, time.Minute, none},
+		{"server over, own not", []Record{own, all}, anna, false, time.Minute, player},
+		{"both over", []Record{own, all}, anna, false, time.Hour, none},
+		{"until lifted", []Record{forever}, anna, false, 1000 * time.Hour, State{Kind: line.MutedServer}},
+		{"the server-wide one is nobody's own", []Record{forever}, Everybody, true, 0, none},
+	} {
+		// Whether anybody has swept makes no difference.
+		for _, swept := range []bool{false, true} {
+			b := book(t, c.records...)
+			now := start.Add(c.after)
+			if swept {
+				b.Expire(now)
+			}
+			if got := b.State(c.who, c.exempt, now); got != c.want {
+				t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+			}
+		}
+	}
+}
+
+// A client is told once of a mute and once of its end, though somebody looks twice a second.
+func TestAClientIsToldOnChangesOnly(t *testing.T) {
+	b := New()
+	var told []line.Mute
+	var last State
+	look := func(now time.Time) {
+		if s := b.State(anna, false, now); s != last {
+			last = s
+			told = append(told, s.Line(now))
+		}
+	}
+	for i := range 300 {
+		now := start.Add(time.Duration(i) * 500 * time.Millisecond)
+		switch i {
+		case 10, 20: // the same again, as a store that comes back says
+			b.Apply(Record{Player: anna, Until: start.Add(time.Minute).In(time.FixedZone("x", 3600)), Reason: "spam"})
+		case 30: // another reason is another state
+			b.Mute(Record{Player: anna, Until: start.Add(time.Minute), Reason: "shouting"}, now)
+		}
+		look(now)
+	}
+	want := []line.Mute{
+		{Kind: line.MutedPlayer, Timed: true, Seconds: 55, Reason: "spam"},
+		{Kind: line.MutedPlayer, Timed: true, Seconds: 45, Reason: "shouting"},
+		{},
+	}
+	if !reflect.DeepEqual(told, want) {
+		t.Errorf("told %+v", told)
+	}
+}
+
+func TestMonotonicReadingsDoNotMakeStatesDiffer(t *testing.T) {
+	now := time.Now()
+	b := book(t)
+	if err := b.Mute(Record{Player: anna, Until: now.Add(time.Hour)}, now); err != nil {
+		t.Fatal(err)
+	}
+	s := b.State(anna, false, now)
+	text, err := json.Marshal(b.List(now)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r Record
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Apply(r); err != nil {
+		t.Fatal(err)
+	}
+	if again := b.State(anna, false, now); again != s {
+		t.Errorf("%+v, after being stored %+v", s, again)
+	}
+}
+
+func TestSecondsAreRoundedUp(t *testing.T) {
+	for left, want := range map[time.Duration]int{time.Nanosecond: 1, time.Second: 1, time.Second + 1: 2, 30 * time.Second: 30} {
+		m := State{Kind: line.MutedPlayer, Until: start.Add(left)}.Line(start)
+		if !m.Timed || m.Seconds != want {
+			t.Errorf("%v left: %+v", left, m)
+		}
+	}
+	if m := (State{Kind: line.MutedPlayer}).Line(start); m.Timed {
+		t.Errorf("no end: %+v", m)
+	}
+}
+
+func TestMuteAndLift(t *testing.T) {
+	b := book(t, Record{Player: anna, Name: "anna", By: "console", Reason: "x"}, Record{Player: Everybody}, Record{Player: ben, Until: start.Add(time.Second)})
+	if got := b.List(start); len(got) != 3 || got[0].Player != Everybody || got[1].Player != anna || got[1].By != "console" {
+		t.Errorf("listed %+v", got)
+	}
+	later := start.Add(time.Second)
+	if got := b.List(later); len(got) != 2 {
+		t.Errorf("a second later %+v", got)
+	}
+	if b.Lift(ben, later) {
+		t.Error("lifted what was over")
+	}
+	if !b.Lift(anna, later) || b.Lift(anna, later) {
+		t.Error("lifting is once")
+	}
+	if s := b.State(anna, true, later); s != (State{}) {
+		t.Errorf("still %+v", s)
+	}
+	for name, r := range map[string]Record{
+		"in the past":       {Player: ben, Until: later},
+		"long reason":       {Player: ben, Reason: strings.Repeat("a", line.MaxReason+1)},
+		"formatted reason":  {Player: ben, Reason: "§cx"},
+		"several lines":     {Player: ben, Reason: "a\nb"},
+		"not utf-8, reason": {Player: ben, Reason: "\xff"},
+	} {
+		revision := b.Revision()
+		if b.Mute(r, later) == nil || b.Revision() != revision {
+			t.Errorf("%s: taken", name)
+		}
+	}
+}
+
+func TestExpire(t *testing.T) {
+	b := book(t, Record{Player: anna, Until: start.Add(time.Minute)}, Record{Player: ben, Until: start.Add(time.Hour)}, Record{Player: Everybody})
+	b.Changes()
+	for _, c := range []struct {
+		after, next time.Duration
+		gone        []uuid.UUID
+	}{
+		{0, time.Minute, nil},
+		{time.Minute - 1, time.Minute, nil},
+		{time.Minute, time.Hour, []uuid.UUID{anna}},
+		{2 * time.Hour, 0, []uuid.UUID{ben}},
+		{3 * time.Hour, 0, nil},
+	} {
+		revision := b.Revision()
+		next := b.Expire(start.Add(c.after))
+		if want := start.Add(c.next); c.next == 0 && !next.IsZero() || c.next > 0 && !next.Equal(want) {
+			t.Errorf("after %v: next %v", c.after, next)
+		}
+		put, gone := b.Changes()
+		if len(put) > 0 || !slices.Equal(gone, c.gone) || (b.Revision() != revision) != (gone != nil) {
+			t.Errorf("after %v: put %v, gone %v, revision %d to %d", c.after, put, gone, revision, b.Revision())
+		}
+	}
+}
+
+// What one book tells the store, another one can live by.
+func TestTheStoreIsKeptUpToDate(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 1))
+	b, mirror := New(), New()
+	now := start
+	for step := range 5000 {
+		who := uuid.UUID{15: byte(r.IntN(5))} // 0 is everybody
+		switch r.IntN(4) {
+		case 0:
+			m := Record{Player: who, Reason: []string{"", "x", "y"}[r.IntN(3)]}
+			if r.IntN(2) == 0 {
+				m.Until = now.Add(time.Duration(1+r.IntN(10)) * time.Second)
+			}
+			if err := b.Mute(m, now); err != nil {
+				t.Fatal(err)
+			}
+		case 1:
+			b.Lift(who, now)
+		case 2:
+			now = now.Add(time.Duration(r.IntN(3000)) * time.Millisecond)
+			b.Expire(now)
+		}
+		put, gone := b.Changes()
+		for _, p := range put {
+			text, err := json.Marshal(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var read Record
+			if err := json.Unmarshal(text, &read); err != nil {
+				t.Fatal(err)
+			}
+			if err := mirror.Apply(read); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range gone {
+			mirror.Remove(id)
+		}
+		if p, g := mirror.Changes(); len(p)+len(g) > 0 {
+			t.Fatalf("step %d: what came from the store goes back", step)
+		}
+		for i := range 5 {
+			for _, exempt := range []bool{false, true} {
+				who := uuid.UUID{15: byte(i)}
+				if got, want := mirror.State(who, exempt, now), b.State(who, exempt, now); got != want {
+					t.Fatalf("step %d, %v: %+v, want %+v", step, who, got, want)
+				}
+			}
+		}
+		if len(mirror.records) != len(b.records) {
+			t.Fatalf("step %d: %d records stored, %d in force", step, len(mirror.records), len(b.records))
+		}
+	}
+}
