@@ -245,6 +245,22 @@ func newEnv(t testing.TB, change func(*Config), backends ...*fakeBackend) *env {
 	return e
 }
 
+// shutdown begins a Shutdown, which the end of the test waits for.
+func (e *env) shutdown(reason string) {
+	e.t.Helper()
+	done := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patienceInTests)
+		defer cancel()
+		done <- e.core.Shutdown(ctx, reason)
+	}()
+	e.t.Cleanup(func() {
+		if err := <-done; err != nil {
+			e.t.Error(err)
+		}
+	})
+}
+
 // ended waits until n connections have ended in that way.
 func (e *env) ended(how Ending, n uint64) {
 	e.t.Helper()
@@ -255,7 +271,12 @@ func (e *env) ended(how Ending, n uint64) {
 
 func until(t testing.TB, ok func() bool, format string, args func() []any) {
 	t.Helper()
-	for end := time.Now().Add(patienceInTests); !ok(); time.Sleep(time.Millisecond) {
+	within(t, patienceInTests, ok, format, args)
+}
+
+func within(t testing.TB, d time.Duration, ok func() bool, format string, args func() []any) {
+	t.Helper()
+	for end := time.Now().Add(d); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf(format, args()...)
 		}
@@ -345,6 +366,7 @@ type fakeBackend struct {
 	wg        sync.WaitGroup
 	peers     chan *peer // logged in: in configuration, or in play before 1.20.2
 	refuse    func(p *peer) bool
+	quiet     bool // players may come and go while they log in
 }
 
 // newBackend starts a backend. Those who log in come out of next.
@@ -397,10 +419,13 @@ func (b *fakeBackend) welcome(c net.Conn) {
 			return nil
 		}
 		if b.threshold >= 0 {
-			p.send(proto.SetCompression, packet.AppendSetCompression(nil, b.threshold))
+			p.w.Append(p.id(proto.SetCompression), packet.AppendSetCompression(nil, b.threshold))
 			p.compress(b.threshold)
 		}
-		p.send(proto.LoginSuccess, packet.AppendLoginSuccess(nil, p.v.Protocol, packet.LoginSuccess{ID: p.login.ID, Name: p.login.Name}))
+		success := packet.AppendLoginSuccess(nil, p.v.Protocol, packet.LoginSuccess{ID: p.login.ID, Name: p.login.Name})
+		if err := p.w.Packet(p.id(proto.LoginSuccess), success); err != nil {
+			return err
+		}
 		p.state(proto.Play)
 		if p.v.HasConfiguration() {
 			p.in, p.out = proto.Login, proto.Config
@@ -412,7 +437,7 @@ func (b *fakeBackend) welcome(c net.Conn) {
 		b.peers <- p
 		return nil
 	}(); err != nil {
-		if !errors.Is(err, io.EOF) {
+		if !b.quiet && !errors.Is(err, io.EOF) {
 			b.t.Logf("backend %s: %v", b.name, err)
 		}
 		c.Close()
@@ -429,6 +454,23 @@ func (b *fakeBackend) next() *peer {
 		b.t.Fatalf("nobody has logged in on backend %s", b.name)
 		return nil
 	}
+}
+
+// serve calls f for each player who logs in, until the test ends.
+func (b *fakeBackend) serve(f func(p *peer)) {
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case p := <-b.peers:
+				f(p)
+			case <-stop:
+				return
+			}
+		}
+	}()
+	b.t.Cleanup(func() { close(stop); <-stopped })
 }
 
 // admit takes a player from the end of its login into play.

@@ -331,6 +331,7 @@ func TestClientTakesNothing(t *testing.T) {
 		s.chatter(proto.UpdateHealth, []byte{1})
 		<-s.sink()
 		b.took(short, short*3/2)
+		synctest.Wait()
 		if b.core.Counters.Ended(EndStalled) != 1 {
 			t.Error("not counted")
 		}
@@ -378,6 +379,7 @@ func TestOwnKeepAlive(t *testing.T) {
 		}, func(b *bubble) {
 			c := b.login(protocol)
 			s := newPeer(b.t, <-b.dials, c.v, proto.Clientbound)
+			s.patience = never
 			heard := make(chan int)
 			go func() {
 				n := 0
@@ -389,7 +391,6 @@ func TestOwnKeepAlive(t *testing.T) {
 					n++
 				}
 			}()
-			s.patience = never
 			for range 5 {
 				c.send(proto.KeepAlive, c.expect(proto.KeepAlive))
 			}
