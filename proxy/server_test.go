@@ -1,0 +1,274 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/limbo"
+	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/listen"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/session"
+	"github.com/earshot-mc/earshot/proxy/status"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// serve runs a Server behind a real port, with the built-in world behind it.
+func serve(t *testing.T, change func(*Settings)) (*Server, string) {
+	t.Helper()
+	world := limbo.New(limbo.Config{})
+	s := Settings{
+		Settings: session.Settings{
+			Threshold: 256,
+			Servers:   []backend.Server{{Name: "limbo", Forwarding: backend.Legacy, Dial: world.Dial}},
+			Try:       []string{"limbo"},
+		},
+		Status: status.Config{MOTD: packet.Plain("hello"), MaxPlayers: 7},
+	}
+	if change != nil {
+		change(&s)
+	}
+	server, err := New(s, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := listen.New(ln, listen.Config{})
+	var wg sync.WaitGroup
+	wg.Go(func() { port.Serve() })
+	wg.Go(func() {
+		if err := server.Serve(port.Minecraft()); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(func() {
+		if err := server.Shutdown(context.Background(), "test over"); err != nil {
+			t.Error(err)
+		}
+		port.Close()
+		world.Close()
+		wg.Wait()
+	})
+	return server, ln.Addr().String()
+}
+
+// client is one end of a connection at the level of frames.
+type client struct {
+	t    *testing.T
+	conn net.Conn
+	r    *frame.Reader
+	w    *frame.Writer
+	v    *proto.Version
+	in   proto.State
+}
+
+func dial(t *testing.T, addr string, protocol int32, intent packet.Intent) *client {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	c := &client{t, conn, frame.NewReader(conn, frame.Limits{}), frame.NewWriter(conn), proto.Lookup(protocol), proto.Login}
+	c.w.Packet(0, packet.AppendHandshake(nil, packet.Handshake{Protocol: protocol, Host: "localhost", Port: 25565, Intent: intent}))
+	return c
+}
+
+// next reads one packet.
+func (c *client) next() (proto.Packet, []byte, error) {
+	f, err := c.r.Next()
+	if err != nil {
+		return 0, nil, err
+	}
+	body, err := c.r.Body(f)
+	return c.v.Table(c.in, proto.Clientbound)[f.ID&0xff], body, err
+}
+
+func (c *client) send(s proto.State, p proto.Packet, body []byte) {
+	id, ok := c.v.ID(s, proto.Serverbound, p)
+	if !ok {
+		c.t.Fatalf("protocol %d has no %v", c.v.Protocol, p)
+	}
+	c.w.Packet(id, body)
+}
+
+// join goes through login and configuration up to join game, and says why it did not get there.
+func (c *client) join(name string) error {
+	c.send(proto.Login, proto.LoginStart, packet.AppendLoginStart(nil, c.v.Protocol, packet.LoginStart{Name: name}))
+	for {
+		p, body, err := c.next()
+		if err != nil {
+			return err
+		}
+		switch {
+		case p == proto.Disconnect:
+			text, _ := packet.ParseDisconnect(c.v.Protocol, c.in, body)
+			return fmt.Errorf("disconnected: %v", text)
+		case p == proto.SetCompression && c.in == proto.Login:
+			n, _ := packet.ParseSetCompression(body)
+			c.r.SetCompression(n)
+			c.w.SetCompression(n)
+		case p == proto.LoginSuccess:
+			c.in = proto.Play
+			if c.v.HasConfiguration() {
+				c.send(proto.Login, proto.LoginAcknowledged, nil)
+				c.in = proto.Config
+			}
+		case p == proto.SelectKnownPacks:
+			c.send(proto.Config, proto.SelectKnownPacks, []byte{0})
+		case p == proto.FinishConfiguration:
+			c.in = proto.Play
+			c.send(proto.Config, proto.FinishConfiguration, nil)
+		case p == proto.JoinGame:
+			return nil
+		}
+	}
+}
+
+// TestServer: players of several versions join the built-in world through the port, the list shows them, and a shutdown
+// tells each of them.
+func TestServer(t *testing.T) {
+	server, addr := serve(t, nil)
+	var clients []*client
+	for i, v := range []int32{47, 340, 758, 763, 764, 769, 775} {
+		c := dial(t, addr, v, packet.IntentLogin)
+		if err := c.join(fmt.Sprint("Player", i)); err != nil {
+			t.Fatalf("protocol %d: %v", v, err)
+		}
+		clients = append(clients, c)
+	}
+	if n := server.Online(); n != len(clients) || len(server.Players()) != n || server.Counters().Logins.Load() != uint64(n) {
+		t.Errorf("%d players online, want %d", n, len(clients))
+	}
+	for _, p := range server.Players() {
+		if server.Player(p.ID()) != p {
+			t.Errorf("%s is not found by its UUID", p.Name())
+		}
+	}
+
+	ping := dial(t, addr, 767, packet.IntentStatus)
+	ping.in = proto.Status
+	ping.send(proto.Status, proto.StatusRequest, nil)
+	_, body, err := ping.next()
+	if err != nil || !strings.Contains(string(body), `"online":7`) || !strings.Contains(string(body), "Player3") {
+		t.Errorf("status %s, %v", body, err)
+	}
+
+	start := time.Now()
+	done := make(chan error, 1)
+	go func() { done <- server.Shutdown(context.Background(), "closing time") }()
+	for _, c := range clients {
+		for {
+			p, body, err := c.next()
+			if err != nil {
+				t.Errorf("protocol %d: %v before the reason", c.v.Protocol, err)
+				break
+			}
+			if p == proto.Disconnect {
+				if text, _ := packet.ParseDisconnect(c.v.Protocol, c.in, body); text.String() != "closing time" {
+					t.Errorf("protocol %d: told %q", c.v.Protocol, text)
+				}
+				break
+			}
+		}
+		c.conn.Close()
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if d := time.Since(start); d > shutdownWithin {
+		t.Errorf("the shutdown took %v", d)
+	}
+	if n := server.Counters().Ended(session.EndShutdown); n != uint64(len(clients)) {
+		t.Errorf("%d ended by the shutdown, want %d", n, len(clients))
+	}
+	if c, err := net.Dial("tcp", addr); err == nil { // the port itself is somebody else's to close
+		c.Close()
+	}
+}
+
+// TestLimits: rates of logins and pings, and who is exempt from them.
+func TestLimits(t *testing.T) {
+	once := limit.Rate{PerSecond: 0.001, Burst: 1}
+	server, addr := serve(t, func(s *Settings) { s.Logins, s.Pings = once, once })
+	if err := dial(t, addr, 767, packet.IntentLogin).join("Steve"); err != nil {
+		t.Fatal(err)
+	}
+	if err := dial(t, addr, 767, packet.IntentLogin).join("Alex"); err == nil || !strings.Contains(err.Error(), "too often") {
+		t.Errorf("the second login: %v", err)
+	}
+	for i := range 2 {
+		ping := dial(t, addr, 767, packet.IntentStatus)
+		ping.in = proto.Status
+		ping.send(proto.Status, proto.StatusRequest, nil)
+		if _, _, err := ping.next(); (err == nil) != (i == 0) {
+			t.Errorf("ping %d: %v", i, err)
+		}
+	}
+	for end := time.Now().Add(10 * time.Second); server.Counters().Ended(session.EndThrottled) != 1; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d throttled, want 1", server.Counters().Ended(session.EndThrottled))
+		}
+	}
+}
+
+// TestHiddenSample: the list may name nobody.
+func TestHiddenSample(t *testing.T) {
+	_, addr := serve(t, func(s *Settings) { s.HideSample = true })
+	if err := dial(t, addr, 767, packet.IntentLogin).join("Steve"); err != nil {
+		t.Fatal(err)
+	}
+	ping := dial(t, addr, 767, packet.IntentStatus)
+	ping.in = proto.Status
+	ping.send(proto.Status, proto.StatusRequest, nil)
+	_, body, err := ping.next()
+	if err != nil || !strings.Contains(string(body), `"online":1`) || strings.Contains(string(body), "Steve") {
+		t.Errorf("status %s, %v", body, err)
+	}
+}
+
+// TestServeAfterShutdown: a listener that comes too late is closed, not left waiting.
+func TestServeAfterShutdown(t *testing.T) {
+	server, _ := serve(t, nil)
+	if err := server.Shutdown(context.Background(), "bye"); err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Serve(ln); err != nil {
+		t.Error(err)
+	}
+	if _, err := ln.Accept(); err == nil {
+		t.Error("the listener is still open")
+	}
+}
+
+// TestNew: settings that cannot work are refused.
+func TestNew(t *testing.T) {
+	if _, err := New(Settings{Status: status.Config{MOTD: packet.Plain(strings.Repeat("x", 40000))}}, nil, nil, nil); err == nil {
+		t.Error("a status that fits no packet was taken")
+	}
+	s := Settings{}
+	s.Online = true
+	s.Auth.SessionURLs = []string{"nonsense"}
+	if _, err := New(s, nil, nil, nil); err == nil {
+		t.Error("a session server without an address was taken")
+	}
+}
