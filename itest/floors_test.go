@@ -18,7 +18,7 @@ const module = "github.com/earshot-mc/earshot/"
 // proxy cannot wait for it.
 var floors = map[string]int{
 	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/offer": 0,
-	"bridge/world": 0, "voice/wire": 0, "voice/line": 0,
+	"bridge/world": 0, "voice/wire": 0, "voice/line": 0, "voice/relation": 0,
 
 	"proxy/packet": 1, "proxy/limit": 1, "proxy/command": 1, "handshake/token": 1, "bridge/track": 1, "bridge/perm": 1,
 	"voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,
@@ -68,6 +68,7 @@ var doors = map[string][]string{
 var never = map[string][]string{
 	"voice/wire":     {"net", "time"},
 	"voice/line":     {"net", "time"},
+	"voice/relation": {"net", "time", module + "bridge/world", module + "voice/wire"},
 	"proxy/proto":    {"net"},
 	"handshake/caps": {"net/http/httptest"},
 	"proxy/frame":    {module + "proxy/proto", module + "proxy/packet"},

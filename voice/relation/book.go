@@ -1,0 +1,210 @@
+package relation
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// Book holds the declarations that stand until they are withdrawn: those of administrators. It belongs to the one
+// goroutine that runs the turns. The zero value is empty.
+type Book struct {
+	Domains Ledger[Domain]
+	Listens Ledger[Listen]
+	Edges   Ledger[Edge]
+}
+
+// Domain is a standing domain.
+type Domain struct {
+	Name    string      `json:"name"`
+	Members []uuid.UUID `json:"members"`
+}
+
+// Listen is a standing listen.
+type Listen struct {
+	Listener uuid.UUID `json:"listener"`
+	Domain   string    `json:"domain"`
+}
+
+// Edge is a standing edge.
+type Edge struct {
+	Speaker  uuid.UUID `json:"speaker"`
+	Listener uuid.UUID `json:"listener"`
+}
+
+// Key is the name.
+func (d Domain) Key() string { return d.Name }
+
+// Key is "<listener>/<domain>".
+func (l Listen) Key() string { return l.Listener.String() + "/" + l.Domain }
+
+// Key is "<speaker>/<listener>".
+func (e Edge) Key() string { return e.Speaker.String() + "/" + e.Listener.String() }
+
+// MaxName bounds a domain's name, in bytes.
+const MaxName = 64
+
+// checkName tells what is wrong with a domain's name.
+func checkName(name string) error {
+	if name == "" || len(name) > MaxName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
+		return fmt.Errorf("%q is no name for a domain: write 1 to %d bytes without blanks", name, MaxName)
+	}
+	return nil
+}
+
+// Check tells what is wrong with the record.
+func (d Domain) Check() error { return checkName(d.Name) }
+
+// Check tells what is wrong with the record. Its domain need not have been declared.
+func (l Listen) Check() error { return checkName(l.Domain) }
+
+// Check tells what is wrong with the record.
+func (e Edge) Check() error {
+	if e.Speaker == e.Listener {
+		return errors.New("an edge leads from one player to another one: nobody hears himself")
+	}
+	return nil
+}
+
+// AddMembers puts players into a domain, which is made if it is not there.
+func (b *Book) AddMembers(domain string, players ...uuid.UUID) error {
+	d, _ := b.Domains.Get(domain)
+	return b.Domains.Put(Domain{domain, append(slices.Clone(d.Members), players...)})
+}
+
+// RemoveMember takes a player out of a domain, which stays, and tells whether it was in it.
+func (b *Book) RemoveMember(domain string, player uuid.UUID) bool {
+	d, _ := b.Domains.Get(domain)
+	i := slices.Index(d.Members, player)
+	if i < 0 {
+		return false
+	}
+	return b.Domains.Put(Domain{domain, slices.Delete(slices.Clone(d.Members), i, i+1)}) == nil
+}
+
+// Declare declares everything for a turn. slot finds the connection of a player; who has none takes part in nothing.
+func (b *Book) Declare(t *Turn, slot func(player uuid.UUID) (int, bool)) {
+	for _, d := range b.Domains.records {
+		t.Domain(d.Name) // also when nobody of it is there
+		for _, m := range d.Members {
+			if s, ok := slot(m); ok {
+				t.Domain(d.Name, s)
+			}
+		}
+	}
+	for _, l := range b.Listens.records {
+		if s, ok := slot(l.Listener); ok {
+			t.Listen(s, l.Domain)
+		}
+	}
+	for _, e := range b.Edges.records {
+		from, ok := slot(e.Speaker)
+		to, too := slot(e.Listener)
+		if ok && too {
+			t.Edge(from, to)
+		}
+	}
+}
+
+// record is what a ledger can hold.
+type record interface {
+	Domain | Listen | Edge
+	Key() string
+	Check() error
+}
+
+// Ledger holds the records of one kind by their keys, and what the store has not been told of them.
+type Ledger[R record] struct {
+	records  map[string]R
+	dirty    map[string]struct{}
+	revision uint64
+}
+
+// Revision counts the changes.
+func (l *Ledger[R]) Revision() uint64 { return l.revision }
+
+// Put takes a record in, in place of the one of its key.
+func (l *Ledger[R]) Put(r R) error {
+	if err := l.Apply(r); err != nil {
+		return err
+	}
+	l.mark(r.Key())
+	return nil
+}
+
+func (l *Ledger[R]) mark(key string) {
+	if l.dirty == nil {
+		l.dirty = make(map[string]struct{})
+	}
+	l.dirty[key] = struct{}{}
+}
+
+// Delete drops a record and tells whether it was there.
+func (l *Ledger[R]) Delete(key string) bool {
+	_, ok := l.records[key]
+	if ok {
+		l.Remove(key)
+		l.mark(key)
+	}
+	return ok
+}
+
+// Apply takes in a record from the store.
+func (l *Ledger[R]) Apply(r R) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if d, ok := any(&r).(*Domain); ok { // a set in one order, so that equal ones are stored alike
+		d.Members = slices.Clone(d.Members)
+		slices.SortFunc(d.Members, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+		d.Members = slices.Compact(d.Members)
+	}
+	if l.records == nil {
+		l.records = make(map[string]R)
+	}
+	l.records[r.Key()] = r
+	l.revision++
+	return nil
+}
+
+// Remove drops a record that is gone from the store.
+func (l *Ledger[R]) Remove(key string) {
+	delete(l.records, key)
+	l.revision++
+}
+
+// Get finds a record.
+func (l *Ledger[R]) Get(key string) (r R, ok bool) {
+	r, ok = l.records[key]
+	return r, ok
+}
+
+// All are the records in the order of their keys.
+func (l *Ledger[R]) All() []R {
+	var all []R
+	for _, key := range slices.Sorted(maps.Keys(l.records)) {
+		all = append(all, l.records[key])
+	}
+	return all
+}
+
+// Changes returns the records that were put here since the last call, and the keys of those that were deleted. What came
+// by [Ledger.Apply] or [Ledger.Remove] is not among them.
+func (l *Ledger[R]) Changes() (put []R, gone []string) {
+	for _, key := range slices.Sorted(maps.Keys(l.dirty)) {
+		if r, ok := l.records[key]; ok {
+			put = append(put, r)
+		} else {
+			gone = append(gone, key)
+		}
+	}
+	clear(l.dirty)
+	return put, gone
+}

@@ -1,0 +1,305 @@
+// Package relation is the directed relation of who is given whose voice, declared outright for each turn and compiled
+// into a table that is replaced whole.
+//
+// It promises silence by default: nothing is implied, what is not declared is not heard, and a name that nobody has
+// declared connects nobody. It promises further that no table ever gives a voice to somebody who is not shown the
+// speaker, that a route which is new stays inert until its listener has been told of the speaker, and that one which is
+// taken away is gone with the table that lacks it. It knows connections by the slots that the caller gives them.
+package relation
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+)
+
+// Flags are what silences a participant or keeps it from hearing. They are compiled into the table.
+type Flags uint8
+
+// The flags. Muted and Suppressed do the same; a participant may have been given either.
+const (
+	Muted      Flags = 1 << iota // by somebody
+	Suppressed                   // by a rule
+	Deafened
+)
+
+// Turn is one turn's declarations. They may come in any order, and repeating one is harmless. A slot in which nobody
+// takes part is silent and deaf, whatever names it. The zero value is an empty turn.
+type Turn struct {
+	participants []participant // by slot
+	domains      map[string]*domain
+	listens      []listen
+	edges        []edge
+	sights       []sight
+}
+
+type participant struct {
+	session uint64 // 0: nobody
+	flags   Flags
+}
+
+type domain struct {
+	declared bool // in this turn
+	members  set
+}
+
+type listen struct {
+	listener int
+	domain   string
+}
+
+type edge struct{ speaker, listener int }
+
+type sight struct {
+	listener int
+	speakers []uint64
+}
+
+// Reset empties the turn and keeps its memory.
+func (t *Turn) Reset() {
+	clear(t.participants)
+	t.participants = t.participants[:0]
+	for name, d := range t.domains {
+		if !d.declared { // for a whole turn
+			delete(t.domains, name)
+			continue
+		}
+		d.declared = false
+		clear(d.members)
+	}
+	t.listens, t.edges = t.listens[:0], t.edges[:0]
+	clear(t.sights)
+	t.sights = t.sights[:0]
+}
+
+// Participant says who is in a slot. The session tells one connection from any other that the slot has held or will
+// hold; it is never 0.
+func (t *Turn) Participant(slot int, session uint64, f Flags) {
+	for slot >= len(t.participants) {
+		t.participants = append(t.participants, participant{})
+	}
+	t.participants[slot] = participant{session, f}
+}
+
+// Domain declares a domain whose members all hear each other. Declared again, it has all the members of both times.
+func (t *Turn) Domain(name string, members ...int) {
+	d := t.domains[name]
+	if d == nil {
+		if t.domains == nil {
+			t.domains = make(map[string]*domain)
+		}
+		d = &domain{}
+		t.domains[name] = d
+	}
+	d.declared = true
+	for _, m := range members {
+		d.members = d.members.with(m)
+	}
+}
+
+// Listen lets a participant hear a domain without being heard by it.
+func (t *Turn) Listen(listener int, domain string) {
+	t.listens = append(t.listens, listen{listener, domain})
+}
+
+// Edge lets one participant hear one other.
+func (t *Turn) Edge(speaker, listener int) { t.edges = append(t.edges, edge{speaker, listener}) }
+
+// Sight limits whom a listener may be given, to the slots in the set. It is compiled in like a flag, for rules that know
+// more than the declarations do: a moderator who has vanished is silent for those who may not see him, and the team
+// whose radio he is on keeps its radio. The set is read when the turn is compiled; without a call there is no limit.
+func (t *Turn) Sight(listener int, speakers []uint64) {
+	t.sights = append(t.sights, sight{listener, speakers})
+}
+
+// Unseen is the error of a turn that would have given a listener the voice of somebody whom its view does not show.
+type Unseen struct{ Listener, Speaker int }
+
+func (u *Unseen) Error() string {
+	return fmt.Sprintf("the listener in slot %d would hear the speaker in slot %d without being shown him: the whole turn is refused", u.Listener, u.Speaker)
+}
+
+// Compiler makes tables. It belongs to the one goroutine that runs the turns.
+type Compiler struct {
+	last      *Table
+	listeners []listener // by slot
+
+	// Scratch of one turn.
+	words   int
+	hears   []uint64 // words for each slot: whom it hears
+	silent  set
+	changed set // slots in which somebody else is than in the last accepted turn
+}
+
+// listener is what is remembered of a slot from turn to turn.
+type listener struct {
+	session uint64
+	view    set     // whom the last accepted turn showed it
+	stages  []stage // oldest first
+}
+
+// stage is whom a view showed that the ones before had not. It is never changed.
+type stage struct {
+	version uint64
+	fresh   set
+}
+
+// NewCompiler returns a compiler whose first table is version 1.
+func NewCompiler() *Compiler { return &Compiler{last: &Table{}} }
+
+// Compile makes the table of a turn. views has, by listener's slot, the slots of those whom that listener's view of this
+// turn shows. reached has, by listener's slot, the version whose view the listener is known to have received, 0 for none.
+//
+// The table is to be published before any view of its version is sent: what it takes away is silent before anybody is
+// told, and what it grants stays silent until they are. When a listener would hear somebody whom its view does not show,
+// the turn is refused whole: Compile returns the former table and [*Unseen], and no view of that turn may be sent. See
+// [Table.Holds] for what a table that is kept means for slots that have changed hands.
+func (c *Compiler) Compile(t *Turn, views [][]uint64, reached []uint64) (*Table, error) {
+	n := len(t.participants)
+	c.words = (n + 63) / 64
+	undeclared := c.relate(t)
+	for slot := range n {
+		view := at(views, slot)
+		for i, hears := range c.row(slot) {
+			if i < len(view) {
+				hears &^= view[i]
+			}
+			if hears != 0 {
+				return c.last, &Unseen{slot, i*64 + bits.TrailingZeros64(hears)}
+			}
+		}
+	}
+	out := &Table{
+		version: c.last.version + 1, words: c.words, hearers: transposed(c.hears, n, c.words),
+		sessions: make([]uint64, n), pending: make([][]stage, n), Undeclared: undeclared,
+	}
+	for slot, p := range t.participants {
+		out.sessions[slot] = p.session
+	}
+	c.noteChanges(t)
+	for slot := range n {
+		out.pending[slot] = c.show(slot, out.version, at(views, slot), at(reached, slot))
+	}
+	c.last = out
+	return out, nil
+}
+
+// at is s[i], or nothing.
+func at[T any](s []T, i int) (v T) {
+	if i < len(s) {
+		v = s[i]
+	}
+	return v
+}
+
+func (c *Compiler) row(slot int) set { return c.hears[slot*c.words : (slot+1)*c.words] }
+
+// relate makes the relation of the turn, by listener.
+func (c *Compiler) relate(t *Turn) (undeclared []string) {
+	n := len(t.participants)
+	c.hears = blank(c.hears, n*c.words)
+	c.silent = blank(c.silent, c.words)
+	for _, d := range t.domains {
+		if !d.declared {
+			continue
+		}
+		for i, word := range d.members[:min(len(d.members), c.words)] {
+			for ; word != 0; word &= word - 1 {
+				if m := i*64 + bits.TrailingZeros64(word); m < n {
+					c.row(m).join(d.members)
+				}
+			}
+		}
+	}
+	for _, l := range t.listens {
+		switch d := t.domains[l.domain]; {
+		case d == nil || !d.declared:
+			if !slices.Contains(undeclared, l.domain) {
+				undeclared = append(undeclared, l.domain)
+			}
+		case l.listener >= 0 && l.listener < n:
+			c.row(l.listener).join(d.members)
+		}
+	}
+	for _, e := range t.edges {
+		if e.listener >= 0 && e.listener < n && e.speaker >= 0 && e.speaker < n {
+			c.row(e.listener).add(e.speaker)
+		}
+	}
+	for _, s := range t.sights {
+		if s.listener >= 0 && s.listener < n {
+			c.row(s.listener).meet(s.speakers)
+		}
+	}
+	for i := range c.silent {
+		c.silent[i] = ^uint64(0) // also those whom nobody is
+	}
+	for slot, p := range t.participants {
+		if p.session != 0 && p.flags&(Muted|Suppressed) == 0 {
+			c.silent.del(slot)
+		}
+	}
+	for slot, p := range t.participants {
+		row := c.row(slot)
+		if p.session == 0 || p.flags&Deafened != 0 {
+			clear(row)
+			continue
+		}
+		row.del(slot) // its own voice would come back doubled
+		for i := range row {
+			row[i] &^= c.silent[i]
+		}
+	}
+	return undeclared
+}
+
+// noteChanges compares who is where with the last accepted turn.
+func (c *Compiler) noteChanges(t *Turn) {
+	n := len(t.participants)
+	for n > len(c.listeners) {
+		c.listeners = append(c.listeners, listener{})
+	}
+	clear(c.listeners[n:])
+	c.changed = blank(c.changed, c.words)
+	for slot, p := range t.participants {
+		if l := &c.listeners[slot]; l.session != p.session {
+			*l = listener{session: p.session}
+			c.changed.add(slot)
+		}
+	}
+}
+
+// show notes whom a listener's view of this version shows, and returns whom it may not have been told of yet.
+func (c *Compiler) show(slot int, version uint64, view []uint64, reached uint64) []stage {
+	l := &c.listeners[slot]
+	// A new slice each time: the former one is in a table.
+	l.stages = slices.DeleteFunc(slices.Clone(l.stages), func(s stage) bool { return s.version <= reached })
+	fresh := false
+	for i := range c.words {
+		if at(view, i)&^(at(l.view, i)&^c.changed[i]) != 0 {
+			fresh = true
+			break
+		}
+	}
+	if fresh {
+		s := stage{version, make(set, c.words)}
+		for i := range s.fresh {
+			s.fresh[i] = at(view, i) &^ (at(l.view, i) &^ c.changed[i])
+		}
+		l.stages = append(l.stages, s)
+	}
+	if len(l.stages) > maxStages {
+		// The two oldest become one of the later version, which only keeps some routes inert for longer.
+		first, second := l.stages[0], l.stages[1]
+		both := make(set, max(len(first.fresh), len(second.fresh)))
+		both.join(first.fresh)
+		both.join(second.fresh)
+		l.stages = append([]stage{{second.version, both}}, l.stages[2:]...)
+	}
+	l.view = blank(l.view, c.words)
+	copy(l.view, view)
+	return l.stages
+}
+
+// maxStages bounds how many versions of one listener are told apart while it has reached none of them.
+const maxStages = 4
