@@ -501,6 +501,9 @@ func TestAgainstPairs(t *testing.T) {
 					if got && !told {
 						t.Fatalf("seed %d, step %d: %d to %d is heard at %d, shown at %d", seed, step, s, l, reached[l], m.since[p])
 					}
+					if m.since[p] > reached[l] && table.Hears(s, l, m.since[p]-1) {
+						t.Fatalf("seed %d, step %d: %d to %d is heard one version before it was shown (again)", seed, step, s, l)
+					}
 					// Stages that were merged may keep a route inert for longer, but never for one who is up to date.
 					if want[p] && !table.Hears(s, l, version) {
 						t.Fatalf("seed %d, step %d: %d to %d is inert for who has everything", seed, step, s, l)
