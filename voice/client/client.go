@@ -44,10 +44,11 @@ type Config struct {
 	Jitter   int
 	NoDecode bool // Sound.PCM stays nil; gaps are counted, nothing is concealed
 
-	Sound  func(Sound)
-	Roster func(*line.Roster)
-	Pose   func(*line.Pose)
-	Text   func(string) // every other text, as it is
+	Sound    func(Sound)
+	Roster   func(*line.Roster)
+	Pose     func(*line.Pose)
+	Speakers func(*line.Speakers)
+	Text     func(string) // every other text, as it is
 }
 
 // DefaultQueue is one second of speech.
@@ -95,17 +96,20 @@ type Client struct {
 	endBy   time.Time // set before ending is closed
 	err     error     // set before done is closed
 
-	mu      sync.Mutex
-	enc     *opus.Encoder
-	stream  int64 // 0: no segment begun
-	seq     int64
-	frames  uint64 // sent or dropped
-	dropped uint64
-	deafen  latest
-	tier    latest
-	roster  *line.Roster
-	pose    *line.Pose
-	badText uint64
+	mu       sync.Mutex
+	enc      *opus.Encoder
+	stream   int64 // 0: no segment begun
+	seq      int64
+	frames   uint64 // sent or dropped
+	dropped  uint64
+	deafen   latest
+	tier     latest
+	clips    []*Clip   // that go on, oldest first
+	clipAt   time.Time // when the last one began
+	roster   *line.Roster
+	pose     *line.Pose
+	speakers *line.Speakers
+	badText  uint64
 }
 
 // Dial connects and upgrades. A refusal over HTTP is a *Refused. ctx bounds
@@ -125,7 +129,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		deafen: latest{want: deafenLine(cfg.Deafened), sent: deafenLine(false), every: deafenEvery},
 		tier:   latest{want: tierLine(line.Normal), sent: tierLine(line.Normal), every: tierEvery},
 	}
-	c.recv.init(s2cFormat(granted), cfg)
+	c.recv.init(s2cFormat(granted), granted.Soundboard != 0, cfg)
 	go c.run()
 	return c, nil
 }
@@ -160,6 +164,13 @@ func (c *Client) Pose() *line.Pose {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pose
+}
+
+// Speakers are the named speakers that the server tells of, nil before it does.
+func (c *Client) Speakers() *line.Speakers {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.speakers
 }
 
 // Counters are the counts so far.
@@ -277,6 +288,10 @@ func (c *Client) text(b []byte) {
 		if c.caps.Pose != 0 {
 			c.pose = v
 		}
+	case *line.Speakers:
+		if c.caps.Speakers != 0 {
+			c.speakers = v
+		}
 	}
 	if err != nil {
 		c.badText++
@@ -290,6 +305,10 @@ func (c *Client) text(b []byte) {
 	case *line.Pose:
 		if c.cfg.Pose != nil && c.caps.Pose != 0 {
 			c.cfg.Pose(v)
+		}
+	case *line.Speakers:
+		if c.cfg.Speakers != nil && c.caps.Speakers != 0 {
+			c.cfg.Speakers(v)
 		}
 	default:
 		if c.cfg.Text != nil && err == nil {

@@ -70,6 +70,7 @@ type source struct {
 // from one goroutine; the lock is for the others.
 type receiver struct {
 	format   wire.S2CFormat
+	clips    bool // kind 2 was negotiated
 	jitter   int
 	decode   bool
 	callback func(Sound)
@@ -83,8 +84,9 @@ type receiver struct {
 	pcm    []int16 // theirs
 }
 
-func (r *receiver) init(format wire.S2CFormat, cfg Config) {
-	r.format, r.jitter, r.decode, r.callback = format, cfg.Jitter, !cfg.NoDecode, cfg.Sound
+func (r *receiver) init(format wire.S2CFormat, clips bool, cfg Config) {
+	r.format, r.clips = format, clips
+	r.jitter, r.decode, r.callback = cfg.Jitter, !cfg.NoDecode, cfg.Sound
 	r.deafened = cfg.Deafened
 	r.sources = map[sourceKey]*source{}
 }
@@ -123,7 +125,7 @@ func (r *receiver) frame(now time.Time, b []byte) {
 func (r *receiver) take(now time.Time, b []byte) {
 	r.count.Frames++
 	f, err := wire.ParseS2C(r.format, b)
-	if err != nil {
+	if err != nil || f.Kind == wire.KindBoard && !r.clips {
 		r.count.Invalid++
 		return
 	}

@@ -29,7 +29,7 @@ func listen(format wire.S2CFormat, cfg Config) *listener {
 		s.PCM = append([]int16(nil), s.PCM...)
 		l.heard = append(l.heard, s)
 	}
-	l.init(format, cfg)
+	l.init(format, true, cfg)
 	return l
 }
 

@@ -68,12 +68,19 @@ func (c *Client) Speak(pcm []int16) error {
 
 // SendOpus is Speak for sound that is encoded already: 1 to 1275 bytes.
 func (c *Client) SendOpus(packet []byte) error {
-	if len(packet) == 0 || len(packet) > wire.MaxOpus {
-		return fmt.Errorf("voice: an opus packet has 1 to %d bytes, not %d", wire.MaxOpus, len(packet))
+	if err := checkSize(packet); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.send(packet)
+}
+
+func checkSize(packet []byte) error {
+	if len(packet) == 0 || len(packet) > wire.MaxOpus {
+		return fmt.Errorf("voice: an opus packet has 1 to %d bytes, not %d", wire.MaxOpus, len(packet))
+	}
+	return nil
 }
 
 func (c *Client) send(packet []byte) error {
@@ -82,9 +89,14 @@ func (c *Client) send(packet []byte) error {
 			return err
 		}
 	}
-	f := wire.C2S{Source: wire.Mic, Stream: c.stream, Seq: c.seq, Opus: packet}
+	seq := c.seq
 	c.seq++ // before the queue, so that what it drops is a gap
-	b := wire.AppendC2S(make([]byte, 0, wire.HeadC2SBoard+len(packet)), c2sFormat(c.caps), &f)
+	return c.transmit(wire.C2S{Source: wire.Mic, Stream: c.stream, Seq: seq, Opus: packet})
+}
+
+// transmit queues one frame, or counts it as dropped. c.mu is held.
+func (c *Client) transmit(f wire.C2S) error {
+	b := wire.AppendC2S(make([]byte, 0, wire.HeadC2SBoard+len(f.Opus)), c2sFormat(c.caps), &f)
 	ok, err := c.enqueue(message{ws.OpBinary, b})
 	if err != nil {
 		return err
