@@ -26,18 +26,19 @@ type Drop uint8
 
 // The reasons.
 const (
-	DropFull   Drop = iota // more waited than fits; the oldest went
-	DropStale              // it waited longer than 200 ms
-	DropClosed             // the socket was closing or gone
+	DropFull    Drop = iota // more waited than fits; the oldest went
+	DropStale               // it waited longer than 200 ms
+	DropClosed              // the socket was closing or gone
+	DropRetract             // taken back by its sender
 	numDrops
 )
 
 // Drops lists all reasons, for counters that start at zero.
-func Drops() []Drop { return []Drop{DropFull, DropStale, DropClosed} }
+func Drops() []Drop { return []Drop{DropFull, DropStale, DropClosed, DropRetract} }
 
 // String is the reason in one word, fit for a metric label.
 func (d Drop) String() string {
-	return [numDrops]string{"full", "stale", "closed"}[d]
+	return [numDrops]string{"full", "stale", "closed", "retracted"}[d]
 }
 
 // Stats count what became of the sound given to a socket, in frames, and what

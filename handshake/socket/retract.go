@@ -1,0 +1,35 @@
+package socket
+
+import "bytes"
+
+// Retract takes back the sound that still waits here and whose bytes begin with
+// prefix. What has gone to the peer, if only in part, goes on.
+func (s *Socket) Retract(prefix []byte) {
+	s.mu.Lock()
+	s.outbox.retract(prefix)
+	s.mu.Unlock()
+}
+
+func (o *outbox) retract(prefix []byte) {
+	from, to, kept := o.off, o.off, o.first
+	for _, m := range o.marks[o.first:] {
+		f := o.sound[from : from+m.size]
+		from += m.size
+		head := 2
+		if f[1] == 126 {
+			head = 4
+		}
+		if bytes.HasPrefix(f[head:], prefix) {
+			o.stats.Drops[DropRetract]++
+			continue
+		}
+		to += copy(o.sound[to:], f)
+		o.marks[kept] = m
+		kept++
+	}
+	o.sound, o.marks = o.sound[:to], o.marks[:kept]
+	if o.first == kept {
+		o.sound, o.off = o.sound[:0], 0
+		o.marks, o.first = o.marks[:0], 0
+	}
+}
