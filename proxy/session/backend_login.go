@@ -21,6 +21,7 @@ type link struct {
 	ready   bool // it has heard what the client said before; the client's packets may follow
 	alive   keepAlives
 	started bool // pump is running
+	packs   int  // how often the client has told it its known packs
 }
 
 // plan is where a player without a backend is to be tried.
@@ -192,6 +193,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	}
 	s.bundle = s.bundle || l.pump.bundle.Load()
 	s.closeLink(l)
+	s.stalePacks += max(l.pump.packs-l.packs, 0)
 	s.settled()
 	s.route()
 	if again {

@@ -28,8 +28,9 @@ var needs = [...]struct {
 	packets []proto.Packet
 }{
 	{proto.Config, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.FinishConfiguration}},
-	{proto.Config, proto.Clientbound, noted, []proto.Packet{proto.RegistryData}},
-	{proto.Config, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.FinishConfiguration, proto.ClientInformation}},
+	{proto.Config, proto.Clientbound, noted, []proto.Packet{proto.RegistryData, proto.SelectKnownPacks}},
+	{proto.Config, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.FinishConfiguration, proto.ClientInformation,
+		proto.SelectKnownPacks}},
 	{proto.Play, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.JoinGame,
 		proto.StartConfiguration, proto.SetCompression}},
 	{proto.Play, proto.Clientbound, noted, []proto.Packet{proto.BundleDelimiter}},

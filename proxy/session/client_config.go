@@ -20,6 +20,15 @@ func (s *Session) clientConfig(e *event) verdict {
 		return s.answered(e)
 	case proto.FinishConfiguration:
 		return s.configured(e)
+	case proto.SelectKnownPacks:
+		if s.stalePacks > 0 { // asked by a backend that is gone; the next one would not understand
+			s.stalePacks--
+			s.core.Counters.Dropped[proto.Serverbound].Add(1)
+			return handled
+		}
+		if l := s.partner(); l != nil {
+			l.packs++
+		}
 	}
 	if e.pump.dest.Load() != nil {
 		return forward

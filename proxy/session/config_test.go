@@ -239,3 +239,25 @@ func TestReconfiguration(t *testing.T) {
 		}
 	})
 }
+
+// TestStaleKnownPacks: what the client answers to a backend that is gone does not reach the next one, which has not asked.
+func TestStaleKnownPacks(t *testing.T) {
+	first, second := newBackend(t, "first", nil), newBackend(t, "second", nil)
+	e := newEnv(t, nil, first, second)
+	c, s := e.login(767, "Steve"), first.next()
+	for range 2 {
+		s.send(proto.SelectKnownPacks, []byte("first"))
+		c.expect(proto.SelectKnownPacks)
+	}
+	c.send(proto.SelectKnownPacks, []byte("first"))
+	s.expect(proto.SelectKnownPacks)
+	s.conn.Close()
+	s = second.next()
+	s.send(proto.SelectKnownPacks, []byte("second"))
+	c.expect(proto.SelectKnownPacks)
+	c.send(proto.SelectKnownPacks, []byte("first"))
+	c.send(proto.SelectKnownPacks, []byte("second"))
+	if got := s.expect(proto.SelectKnownPacks); string(got) != "second" {
+		t.Errorf("the second backend got %q", got)
+	}
+}

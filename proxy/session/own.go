@@ -79,10 +79,11 @@ func (s *Session) tick() {
 	}
 }
 
-// keepAlive asks the client for a sign of life; its answer belongs to no backend and is swallowed.
+// keepAlive asks the client for a sign of life; its answer belongs to no backend and is swallowed. A backend that
+// configures the client asks itself.
 func (s *Session) keepAlive() {
 	id, ok := s.version.ID(s.out, proto.Clientbound, proto.KeepAlive)
-	if !ok || s.in != s.out {
+	if !ok || s.in != s.out || s.in == proto.Config && s.inflight != nil {
 		return
 	}
 	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, int64(rand.Int32())))

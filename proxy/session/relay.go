@@ -31,6 +31,7 @@ type pump struct {
 
 	bundle   atomic.Bool // an odd number of bundle delimiters went to the client
 	registry atomic.Bool // registry data went to the client
+	packs    int         // how often the client was asked for its known packs; for the owner once the pump has ended
 
 	ask   event
 	reply chan verdict  // one slot
@@ -229,6 +230,8 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 			p.bundle.Store(!p.bundle.Load())
 		case proto.RegistryData:
 			p.registry.Store(true)
+		case proto.SelectKnownPacks:
+			p.packs++
 		}
 		if c == noted {
 			p.tally.passed++

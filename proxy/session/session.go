@@ -99,6 +99,7 @@ type Session struct {
 	awaitStart bool    // start configuration is unanswered
 	awaitEnd   bool    // finish configuration is unanswered
 	playing    bool    // a join game reached the client and no start configuration since
+	stalePacks int     // answers about known packs that the client owes to backends that are gone
 	memory     memory  // what the client said once and every backend must hear
 	timer      *time.Timer
 	deadline   deadline

@@ -1,0 +1,103 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// stage is how far a client gets before it starts to talk nonsense.
+var stages = []struct {
+	protocol int32
+	say      func(v *proto.Version) []byte
+}{
+	{767, func(*proto.Version) []byte { return nil }},
+	{767, hello},
+	{47, loginAs(false)},
+	{763, loginAs(false)},
+	{767, loginAs(true)},
+}
+
+func hello(v *proto.Version) []byte {
+	return framed(-1, 0, packet.AppendHandshake(nil, packet.Handshake{Protocol: v.Protocol, Host: "h", Intent: packet.IntentLogin}))
+}
+
+func loginAs(acknowledge bool) func(v *proto.Version) []byte {
+	return func(v *proto.Version) []byte {
+		b := append(hello(v), framed(-1, 0, packet.AppendLoginStart(nil, v.Protocol, packet.LoginStart{Name: "Steve"}))...)
+		if acknowledge {
+			b = append(b, framed(256, 3, nil)...)
+		}
+		return b
+	}
+}
+
+func framed(threshold int, id int32, body []byte) []byte {
+	var b bytes.Buffer
+	w := frame.NewWriter(&b)
+	w.SetCompression(threshold)
+	w.Packet(id, body)
+	return b.Bytes()
+}
+
+// FuzzClient lets a client say anything from some point on, and a backend too: nothing they say may panic, hang or
+// leave something behind.
+func FuzzClient(f *testing.F) {
+	v := proto.Lookup(767)
+	id := func(s proto.State, d proto.Dir, p proto.Packet) int32 { n, _ := v.ID(s, d, p); return n }
+	down := append(framed(256, id(proto.Config, proto.Clientbound, proto.FinishConfiguration), nil), framed(256, id(proto.Play, proto.Clientbound, proto.JoinGame), joinBody)...)
+	up := framed(256, id(proto.Config, proto.Serverbound, proto.ClientInformation), information(767))
+	up = append(up, framed(256, id(proto.Config, proto.Serverbound, proto.CustomPayload), message("minecraft:register", "a:b\x00c:d"))...)
+	up = append(up, framed(256, id(proto.Config, proto.Serverbound, proto.FinishConfiguration), nil)...)
+	up = append(up, framed(256, id(proto.Play, proto.Serverbound, proto.KeepAlive), make([]byte, 8))...)
+	again := append(down, framed(256, id(proto.Play, proto.Clientbound, proto.StartConfiguration), nil)...)
+	for i := range stages {
+		f.Add(uint8(i), up, down)
+		f.Add(uint8(i), up, again)
+		f.Add(uint8(i), []byte{1, 0xff}, append(down, 0xff, 0xff, 0xff, 0xff))
+		f.Add(uint8(i), framed(256, 2, message("socketsvc:hello", "x")), framed(256, 2, []byte{0xff}))
+	}
+	f.Fuzz(func(t *testing.T, stage uint8, up, down []byte) {
+		st := stages[int(stage)%len(stages)]
+		core := New(Config{
+			Channels: &recorder{},
+			Settings: Settings{Threshold: 256, Try: []string{"b"}, Servers: []backend.Server{{Name: "b", Dial: func(context.Context) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					defer theirs.Close()
+					go io.Copy(io.Discard, theirs)
+					theirs.Write(framed(-1, 3, packet.AppendSetCompression(nil, 256)))
+					theirs.Write(framed(256, 2, packet.AppendLoginSuccess(nil, st.protocol, packet.LoginSuccess{Name: "Steve"})))
+					theirs.Write(down)
+				}()
+				return ours, nil
+			}}}},
+		})
+		ours, theirs := net.Pipe()
+		done := make(chan struct{})
+		go func() { defer close(done); core.Serve(theirs) }()
+		go io.Copy(io.Discard, ours)
+		ours.SetWriteDeadline(time.Now().Add(5 * time.Second))
+		ours.Write(append(st.say(proto.Lookup(st.protocol)), up...))
+		ours.Close()
+		select {
+		case <-done:
+		case <-time.After(10 * time.Second):
+			t.Fatal("the session does not end")
+		}
+		if core.Counters.Ended(EndPanic) != 0 {
+			t.Fatal("panic")
+		}
+		if err := core.Shutdown(t.Context(), ""); err != nil || core.Online() != 0 {
+			t.Fatalf("%v, %d players left", err, core.Online())
+		}
+	})
+}
