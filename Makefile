@@ -18,7 +18,7 @@ run: build
 	bin/earshot run $(ARGS)
 
 test: deps
-	go test ./...
+	go test -timeout 30m ./...
 
 # The long matrix: every client version there is a bot for.
 soak: deps
@@ -30,7 +30,7 @@ race: deps
 fuzz: deps-c
 	@for p in $$(go list ./...); do \
 	  for f in $$(go test -list '^Fuzz' $$p | grep '^Fuzz'); do \
-	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) $$p || exit 1; \
+	    echo "== $$p $$f"; go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 1x $$p || exit 1; \
 	  done; done
 
 bench: deps

@@ -184,6 +184,7 @@ func (p *peer) encrypt(body []byte) error {
 	rand.Read(secret)
 	var out []byte
 	for _, x := range [][]byte{secret, token} {
+		//lint:ignore SA1019 the game's protocol is what it is
 		c, err := rsa.EncryptPKCS1v15(rand.Reader, key.(*rsa.PublicKey), x)
 		if err != nil {
 			return err
