@@ -261,7 +261,10 @@ func (c *Compiler) Tell(m *Member) (opened bool) {
 // Compile makes the table of the present state.
 func (c *Compiler) Compile() *Table {
 	n := len(c.members)
-	t := &Table{make([]*world.Player, n), make([]listener, n), make([]row, n)}
+	t := &Table{
+		players: make([]*world.Player, n), listeners: make([]listener, n), rows: make([]row, n),
+		clips: make(set, c.words), channels: make(map[*world.Place]set),
+	}
 	clear(c.groups)
 	c.groupOf = append(c.groupOf[:0], make([]*group, n)...)
 	c.spectators = c.blank(c.spectators)
@@ -272,6 +275,9 @@ func (c *Compiler) Compile() *Table {
 		}
 		t.players[slot], t.listeners[slot] = m.Player, listener{m.Receiver, m.epoch}
 		t.rows[slot].member = m
+		if m.Clips {
+			t.clips.add(slot)
+		}
 		facts := m.Player.Facts()
 		if facts.Place == nil {
 			continue
@@ -285,12 +291,18 @@ func (c *Compiler) Compile() *Table {
 		c.groupOf[slot] = g
 		if !m.deafened {
 			g.ears.add(slot)
+			if m.Channels {
+				if t.channels[facts.Place] == nil {
+					t.channels[facts.Place] = make(set, c.words)
+				}
+				t.channels[facts.Place].add(slot)
+			}
 		}
 		if facts.Mode == world.Spectator {
 			c.spectators.add(slot)
 		}
 	}
-	sets := make(set, speakers*c.words) // of all rows in one allocation
+	sets := make(set, 2*speakers*c.words) // of all rows in one allocation
 	for slot, m := range c.members {
 		g := c.groupOf[slot]
 		if g == nil {
@@ -298,10 +310,11 @@ func (c *Compiler) Compile() *Table {
 		}
 		r := &t.rows[slot]
 		r.reach = gain.Reach(g.reach, g.reach, m.factor) // both ends are in one place
-		r.near, sets = sets[:c.words:c.words], sets[c.words:]
+		r.normal = gain.Reach(g.reach, g.reach, 1)
+		r.near, r.may, sets = sets[:c.words:c.words], sets[c.words:2*c.words:2*c.words], sets[2*c.words:]
 		spectator := c.spectators.has(slot)
 		for i := range r.near {
-			ears := g.ears[i] & m.heard[i]
+			ears := m.heard[i]
 			if spectator {
 				switch c.policy.Spectators {
 				case HeardByNobody:
@@ -310,9 +323,11 @@ func (c *Compiler) Compile() *Table {
 					ears &= c.spectators[i]
 				}
 			}
-			r.near[i] = ears
+			r.may[i] = ears
+			r.near[i] = ears & g.ears[i]
 		}
-		r.near.del(slot) // nobody hears itself
+		r.may.del(slot) // nobody hears itself
+		r.near.del(slot)
 	}
 	return t
 }

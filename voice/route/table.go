@@ -18,13 +18,25 @@ import (
 	"github.com/earshot-mc/earshot/voice/gain"
 )
 
+// Kind is what a frame is of.
+type Kind uint8
+
+// The kinds.
+const (
+	Voice   Kind = iota // a member's microphone
+	Clip                // a member's soundboard
+	Channel             // a speaker channel
+)
+
 // Frame is one frame as one listener gets it.
 type Frame struct {
-	Speaker     uuid.UUID
-	Gain        uint8   // 255 is 1.0; never 0
-	DX, DZ      float32 // speaker minus listener, in blocks
-	Stream, Seq int64   // both 0 when the speaker does not count its frames
-	Opus        []byte  // the speaker's reader's: gone when Deliver returns
+	Kind        Kind
+	Speaker     uuid.UUID // of a Channel: whose microphone it carries, or zero
+	Channel     uuid.UUID // of a Channel: which one; else zero
+	Gain        uint8     // 255 is 1.0; never 0
+	DX, DZ      float32   // speaker minus listener, in blocks
+	Stream, Seq int64     // both 0 when the speaker does not count its frames
+	Opus        []byte    // the speaker's reader's: gone when Deliver returns
 }
 
 // Receiver takes the frames for one listener.
@@ -34,11 +46,12 @@ type Receiver interface {
 	Deliver(f *Frame)
 }
 
-// Member is one voice connection. Player and Receiver are set before it is given to [Compiler.Add] and stay; the rest
+// Member is one voice connection. What is exported is set before it is given to [Compiler.Add] and stays; the rest
 // belongs to the compiler.
 type Member struct {
-	Player   *world.Player
-	Receiver Receiver
+	Player          *world.Player
+	Receiver        Receiver
+	Clips, Channels bool // whether the receiver takes frames of these kinds
 
 	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the speaker's reader
 
@@ -67,6 +80,9 @@ type Table struct {
 	players   []*world.Player
 	listeners []listener
 	rows      []row
+
+	clips    set                  // who takes clips
+	channels map[*world.Place]set // by place: who takes channels there and is not deafened
 }
 
 // listener is what a frame needs to know of a member that hears it.
@@ -79,19 +95,27 @@ type listener struct {
 type row struct {
 	member *Member // for whom the row was compiled; nil in a free slot
 	reach  float64 // blocks, with the tier in it
+	normal float64 // the same without the tier
 	// near has the listeners who hear the member by distance, of those who stood in the same place when the turn ran.
 	// Everybody else costs a frame nothing.
 	near set
+	// may has those who may hear the member wherever they stand: what a channel that carries its microphone goes by.
+	may set
 }
 
-// Source is one stream of sound of a member: its microphone. It belongs to the goroutine that reads the member's
-// socket; the turn never looks into it.
+// Source is one stream of sound of a member: its microphone, or a clip. It belongs to the goroutine that reads the
+// member's socket; the turn never looks into it.
 type Source struct {
 	member *Member
+	streams
+	frame Frame
+}
+
+// streams gives each listener an id of its own for a sender's stream.
+type streams struct {
 	count  uint64 // frames so far, and one more for each change of the sender's stream
 	stream int64  // the sender's
 	pairs  [][]pair
-	frame  Frame
 }
 
 // pair is the state between the source and one listener. A stream goes on only while last is the count of the very
@@ -109,6 +133,12 @@ func NewSource(m *Member) *Source {
 	return &Source{member: m, frame: Frame{Speaker: m.Player.ID}}
 }
 
+// NewClip returns a sound of a member's soundboard. It is routed as the microphone is, but never whispered or shouted,
+// and to those alone who take clips.
+func NewClip(m *Member) *Source {
+	return &Source{member: m, frame: Frame{Kind: Clip, Speaker: m.Player.ID}}
+}
+
 // Outcome is what became of a frame as a whole.
 type Outcome uint8
 
@@ -121,11 +151,7 @@ const (
 // Send delivers one frame to everybody who hears it now and returns to how many. A stream of 0 is a legacy speaker's,
 // whose frames have no sequence; it stays 0 for the listeners.
 func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, _ Outcome) {
-	if stream != s.stream {
-		s.stream = stream
-		s.count++ // no listener has had the frame before: all their streams are over
-	}
-	s.count++
+	s.next(stream)
 	slot := int(s.member.slot.Load()) - 1
 	if slot < 0 || t == nil || slot >= len(t.rows) || t.rows[slot].member != s.member {
 		return 0, NotListed
@@ -136,7 +162,14 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 	}
 	r, f := &t.rows[slot], &s.frame
 	f.Seq, f.Opus = seq, opus
+	reach, clip := r.reach, f.Kind == Clip
+	if clip {
+		reach = r.normal
+	}
 	for i, word := range r.near {
+		if clip {
+			word &= t.clips[i]
+		}
 		for ; word != 0; word &= word - 1 {
 			slot := i*64 + bits.TrailingZeros64(word)
 			ear := t.players[slot].Pose()
@@ -144,14 +177,14 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 				continue
 			}
 			dx, dy, dz := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
-			if f.Gain = gain.Level(1, dx*dx+dy*dy+dz*dz, r.reach); f.Gain == 0 {
+			if f.Gain = gain.Level(1, dx*dx+dy*dy+dz*dz, reach); f.Gain == 0 {
 				continue
 			}
 			l := &t.listeners[slot]
 			f.DX, f.DZ = float32(dx), float32(dz)
 			f.Stream = 0
 			if stream != 0 {
-				f.Stream = s.streamTo(slot, l.epoch)
+				f.Stream = s.to(slot, l.epoch)
 			}
 			l.receiver.Deliver(f)
 			delivered++
@@ -161,8 +194,17 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 	return delivered, Routed
 }
 
-// streamTo returns the id under which the listener in the slot knows the present stream, a new one when due.
-func (s *Source) streamTo(slot int, epoch uint64) int64 {
+// next begins a frame of the sender's stream.
+func (s *streams) next(stream int64) {
+	if stream != s.stream {
+		s.stream = stream
+		s.count++ // no listener has had the frame before: all their streams are over
+	}
+	s.count++
+}
+
+// to returns the id under which the listener in the slot knows the present stream, a new one when due.
+func (s *streams) to(slot int, epoch uint64) int64 {
 	chunk := slot / pairsAtOnce
 	for chunk >= len(s.pairs) {
 		s.pairs = append(s.pairs, nil)
