@@ -88,10 +88,6 @@ type Conn struct {
 	frames, texts bucket
 	bad           []time.Time // of the last BadFrames discarded frames, in a ring
 	discarded     int
-
-	// The turn's; see Waits.
-	rosterAt time.Time
-	atWrites uint64
 }
 
 // New makes a client of an upgraded socket. [Conn.Run] has to be called.
@@ -217,23 +213,10 @@ func (k *Conn) Deliver(f *route.Frame) {
 }
 
 // Show queues a view.
-func (k *Conn) Show(v hub.View, text []byte) {
-	if v == hub.Roster {
-		k.atWrites = k.sock.Stats().Writes
-		k.rosterAt = time.Now()
-	}
-	k.sock.View(int(v), text)
-}
+func (k *Conn) Show(v hub.View, text []byte) { k.sock.View(int(v), text) }
 
-// leaves is how long after it was queued a view has left a socket that takes what it is given: the socket holds back
-// writes for 10 ms after the last one and looks every 5 ms.
-const leaves = 25 * time.Millisecond
-
-// Waits tells whether the last roster may still be queued. A socket does not say which view has left, but one that takes
-// anything takes its views within a known time.
-func (k *Conn) Waits() bool {
-	return time.Since(k.rosterAt) < leaves || k.sock.Stats().Writes == k.atWrites
-}
+// Waits tells whether the last roster is still queued.
+func (k *Conn) Waits() bool { return k.sock.Waits(int(hub.Roster)) }
 
 // Left ends the client of a player who has left the network.
 func (k *Conn) Left() { k.Close(socket.Left) }
