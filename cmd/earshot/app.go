@@ -214,7 +214,7 @@ func (b buffered) Accept() (net.Conn, error) {
 // run listens, serves until a signal, and stops. Its error is for whoever
 // started the program.
 func (a *app) run(stderr io.Writer) error {
-	ln, err := net.Listen("tcp", a.conf.Listen)
+	ln, err := listen.Open(context.Background(), a.conf.Listen)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("cannot listen on %s: another program has that port; stop it or choose another with --listen", a.conf.Listen)
 	} else if err != nil {

@@ -81,7 +81,7 @@ type Listener struct {
 	wg     sync.WaitGroup
 }
 
-// New returns a Listener that takes over ln, whose connections must be TCP ones.
+// New returns a Listener that takes over ln, as [Open] makes it; its connections must be TCP ones.
 // Nothing is accepted before [Listener.Serve].
 func New(ln net.Listener, cfg Config) *Listener {
 	if cfg.FirstByte <= 0 {
@@ -202,8 +202,6 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 // receive tells one connection apart and hands it out. Nagle's algorithm is off in every
 // connection the net package makes.
 func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) {
-	// Probing finds the half-open ones, which no read deadline of an idle HTTP connection would.
-	tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: 30 * time.Second, Interval: 10 * time.Second, Count: 3})
 	buf := make([]byte, 0, 512)
 	var err error
 	if trusted {

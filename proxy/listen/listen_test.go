@@ -3,6 +3,7 @@ package listen
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -67,7 +68,7 @@ func (c *counts) get(reason string) int {
 // start serves cfg on a free loopback port until the test ends.
 func start(t *testing.T, cfg Config) (*Listener, *counts) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := Open(context.Background(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
