@@ -124,6 +124,7 @@ type Timeouts struct {
 	Write         Duration `yaml:"write"`
 	BackendDial   Duration `yaml:"backend-dial"`
 	BackendLogin  Duration `yaml:"backend-login"`
+	BackendConfig Duration `yaml:"backend-configuration"`
 	BackendJoin   Duration `yaml:"backend-join"`
 	SessionServer Duration `yaml:"session-server"`
 	ConfigAnswer  Duration `yaml:"configuration-answer"`
@@ -201,7 +202,7 @@ func Default() Config {
 		},
 		Timeouts: Timeouts{
 			FirstByte: s(5), Login: s(30), Read: s(30), Write: s(30), BackendDial: s(5), BackendLogin: s(10),
-			BackendJoin: s(30), SessionServer: s(8), ConfigAnswer: s(15),
+			BackendConfig: s(30), BackendJoin: s(30), SessionServer: s(8), ConfigAnswer: s(15),
 		},
 		Log: Log{Level: "info", Format: "text", Addresses: true},
 	}

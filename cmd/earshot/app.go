@@ -128,9 +128,10 @@ func (a *app) proxySettings(text func(key, s string) (packet.Text, error)) (s pr
 		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
 		Brand: "Earshot", Try: l.Try,
 		Timeouts: session.Timeouts{
-			Handshake: time.Duration(t.Login), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),
-			BackendDial: time.Duration(t.BackendDial), BackendLogin: time.Duration(t.BackendLogin), BackendJoin: time.Duration(t.BackendJoin),
-			ConfigAnswer: time.Duration(t.ConfigAnswer),
+			// The handshake gets as long again as its first byte had.
+			Handshake: 2 * time.Duration(t.FirstByte), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),
+			BackendDial: time.Duration(t.BackendDial), BackendLogin: time.Duration(t.BackendLogin), BackendConfig: time.Duration(t.BackendConfig),
+			BackendJoin: time.Duration(t.BackendJoin), ConfigAnswer: time.Duration(t.ConfigAnswer),
 		},
 	}
 	for name, c := range l.Servers {
