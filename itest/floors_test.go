@@ -29,7 +29,7 @@ var floors = map[string]int{
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/session": 3,
 	"handshake/upgrade": 3, "voice/hub": 3, "voice/conn": 3, "voice/client": 3,
 
-	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4,
+	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/commands": 4,
 
 	"cmd/earshot": 5,
 }
@@ -59,6 +59,7 @@ var doors = map[string][]string{
 	"github.com/hraban/opus":              {"voice/opus"},
 	"github.com/Tnze/go-mc":               {"proxy/packet", "proxy/auth"},
 	"github.com/spf13/pflag":              {"cmd/earshot"},
+	"golang.org/x/term":                   {"bridge/commands"},
 	"github.com/goccy/go-yaml":            {"configs"},
 	"github.com/prometheus/client_golang": {"bridge/admin"},
 	"github.com/pires/go-proxyproto":      {"proxy/listen", "proxy/backend"},

@@ -1,0 +1,200 @@
+// Package commands is what players and the console can tell the proxy to do, and what they are answered.
+//
+// It promises that whatever somebody types or is called stays text in an answer, that a command tells who can act what
+// to do when it fails, and that it knows the rest of the program through small interfaces alone.
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/proxy/command"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Permission is the node that a command needs; those of parts of a command follow it: earshot.command.ping.others.
+func Permission(name string) string { return "earshot.command." + name }
+
+// Source is whoever types: a player or the console.
+type Source interface {
+	// Allowed tells whether the source may use what needs the permission; the console may use everything.
+	Allowed(permission string) bool
+	Name() string
+	Player() Player // nil: the console
+	Locale() string // as the client says, de_at; empty: not known
+	Send(packet.Text)
+}
+
+// Player is one player. Its methods must not wait.
+type Player interface {
+	ID() uuid.UUID
+	Name() string
+	Protocol() int32
+	Locale() string
+	Server() string              // the server he is on; empty: on none yet
+	Ping() time.Duration         // 0: not known yet
+	Connect(server string) error // begins to; he is told of a later failure
+	Transfer(host string, port uint16) error
+	Send(packet.Text)
+}
+
+// Server is one registered server.
+type Server struct {
+	Name string
+	Down bool // known not to take players at the moment
+}
+
+// Network is the players and servers. Names of players are compared without regard to case. Its methods must not wait.
+type Network interface {
+	Players() []Player // in any order
+	Player(name string) (Player, bool)
+	Servers() []Server // in the order in which to show them
+}
+
+// Fact is one line of a status.
+type Fact struct{ What, Value string }
+
+// Program is what concerns the whole of it. A command whose function is nil is not there.
+type Program struct {
+	Version string
+	Status  func() []Fact
+	// Reload puts a changed configuration in force, whole or not at all, and says what changed.
+	Reload func(context.Context) (changes []string, err error)
+	// Dump writes what helps to find a fault, and says where.
+	Dump func(context.Context) (file string, err error)
+	// Shutdown begins the end of the program and returns. Players are told the reason if there is one.
+	Shutdown func(reason string)
+}
+
+// Config is what the commands work on. Network is required.
+type Config struct {
+	Network Network
+	Program Program
+	Hubs    []string                  // servers that /hub goes to, the first that is up; empty: there is no /hub
+	Aliases map[string][]string       // other names of commands
+	Texts   *Texts                    // nil: English
+	Limit   func(Player) bool         // false: this player is too fast; nil: nobody is. Asked once for each command.
+	Alert   func(packet.Text)         // shows an alert in the console or log; nil: nowhere
+	Extra   []command.Command[Source] // commands of others, in the same table
+	Log     *slog.Logger              // of commands carried out; nil: none
+}
+
+// Commands are the commands of one configuration. They may be used from any goroutine.
+type Commands struct {
+	cfg   Config
+	table *command.Table[Source]
+}
+
+// Namespaces can be written before a command's name with a colon, to reach ours where a backend's is meant otherwise.
+func Namespaces() []string { return []string{"earshot", "proxy"} }
+
+// New makes the commands. The error names the command at fault: an alias that is taken or is no name.
+func New(cfg Config) (*Commands, error) {
+	if cfg.Texts == nil {
+		cfg.Texts = &Texts{}
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	c := &Commands{cfg: cfg}
+	all := append(c.playerCommands(), c.programCommands()...)
+	for i := range all {
+		all[i].Permission = Permission(all[i].Name)
+		all[i].Aliases = cfg.Aliases[all[i].Name]
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Aliases)) {
+		if !slices.ContainsFunc(all, func(cmd command.Command[Source]) bool { return cmd.Name == name }) {
+			return nil, fmt.Errorf("aliases of %q: there is no such command", name)
+		}
+	}
+	var err error
+	c.table, err = command.New[Source](names{c}, Namespaces(), append(all, cfg.Extra...)...)
+	return c, err
+}
+
+// Table is for announcing, finding and completing the commands. To run one, use Execute, which also answers.
+func (c *Commands) Table() *command.Table[Source] { return c.table }
+
+// problem is an error that is a text of ours.
+type problem struct {
+	key   key
+	named []string
+}
+
+// Error implements error, for logs.
+func (p *problem) Error() string { return fill(english[p.key], p.named...).String() }
+
+func fail(k key, named ...string) error { return &problem{k, named} }
+
+// Execute runs the command that text calls, without its slash, and tells src what went wrong. It returns false when
+// there is no such command for src. It may wait as long as what the command does; ctx ends it.
+func (c *Commands) Execute(ctx context.Context, src Source, text string) bool {
+	cmd, _ := c.table.Find(src, text)
+	if cmd == nil {
+		return false
+	}
+	if p := src.Player(); p != nil && c.cfg.Limit != nil && !c.cfg.Limit(p) {
+		c.answer(src, "too-fast")
+		return true
+	}
+	_, err := c.table.Execute(ctx, src, text)
+	c.cfg.Log.Info("command", "by", src.Name(), "command", cmd.Name, "text", text, "err", err)
+	var usage *command.UsageError
+	var known *problem
+	switch {
+	case err == nil:
+	case errors.As(err, &usage):
+		c.answer(src, "usage", "usage", usage.Usage)
+	case errors.As(err, &known):
+		c.answer(src, known.key, known.named...)
+	default:
+		c.answer(src, "failed", "error", err.Error())
+	}
+	return true
+}
+
+// text is a text for src.
+func (c *Commands) text(src Source, k key, named ...string) packet.Text {
+	return c.cfg.Texts.text(src.Locale(), k, named...)
+}
+
+func (c *Commands) answer(src Source, k key, named ...string) { src.Send(c.text(src, k, named...)) }
+
+// protocolOf is in which form src reads texts.
+func protocolOf(src Source) int32 {
+	if p := src.Player(); p != nil {
+		return p.Protocol()
+	}
+	return proto.Max
+}
+
+// names completes names of players and servers.
+type names struct{ *Commands }
+
+// Players implements command.Names.
+func (n names) Players(Source) []packet.Suggestion {
+	var out []packet.Suggestion
+	for _, p := range n.cfg.Network.Players() {
+		out = append(out, packet.Suggestion{Text: p.Name()})
+	}
+	return out
+}
+
+// Servers implements command.Names.
+func (n names) Servers(src Source) []packet.Suggestion {
+	count := n.counts()
+	var out []packet.Suggestion
+	for _, s := range n.cfg.Network.Servers() {
+		tip := n.hover(src, s, count)
+		out = append(out, packet.Suggestion{Text: s.Name, Tooltip: &tip})
+	}
+	return out
+}

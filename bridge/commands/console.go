@@ -1,0 +1,218 @@
+package commands
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/term"
+
+	"github.com/earshot-mc/earshot/proxy/packet"
+)
+
+// ErrQuit is what Run returns when somebody at the terminal has pressed Ctrl-C, or Ctrl-D on an empty line.
+var ErrQuit = errors.New("ended from the console")
+
+// maxLine is the longest line that is read from what is no terminal, in bytes.
+const maxLine = 64 << 10
+
+// Console takes commands from the standard input: with editing, history and completion where it is a terminal, line by
+// line where it is not. It is also where logs have to be written to meanwhile, so that they do not run into the line
+// that is being typed.
+type Console struct {
+	in       *os.File
+	out      *os.File
+	commands func() *Commands
+
+	mu       sync.RWMutex
+	terminal *term.Terminal // while Run edits lines
+}
+
+// NewConsole makes a console. commands is asked for each line.
+func NewConsole(in, out *os.File, commands func() *Commands) *Console {
+	return &Console{in: in, out: out, commands: commands}
+}
+
+// Write shows text above the line that is being typed.
+func (c *Console) Write(p []byte) (int, error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if c.terminal != nil {
+		return c.terminal.Write(p)
+	}
+	return c.out.Write(p)
+}
+
+// Run carries out commands, one after the other, until ctx ends or the input does. It is nil then, but ErrQuit from a
+// terminal. When it returns the terminal is as it was.
+func (c *Console) Run(ctx context.Context) error {
+	in, err := newInput(c.in)
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	defer in.Close()
+	defer context.AfterFunc(ctx, in.Stop)()
+	next := c.lines(in)
+	if term.IsTerminal(int(c.in.Fd())) && term.IsTerminal(int(c.out.Fd())) {
+		if !inForeground(c.in) {
+			return nil // a program in the background that reads a terminal is stopped
+		}
+		restore, err := c.edit(in)
+		if err != nil {
+			return fmt.Errorf("console: %w", err)
+		}
+		defer restore()
+		next = c.typed
+	}
+	for {
+		line, err := next()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err == errEnd:
+			return nil
+		case err == io.EOF:
+			return ErrQuit
+		case err != nil:
+			return fmt.Errorf("console: %w", err)
+		}
+		c.execute(ctx, line)
+	}
+}
+
+// errEnd is the end of an input that is no terminal.
+var errEnd = errors.New("end of input")
+
+// lines reads what is no terminal.
+func (c *Console) lines(in io.Reader) func() (string, error) {
+	scan := bufio.NewScanner(in)
+	scan.Buffer(nil, maxLine)
+	return func() (string, error) {
+		if scan.Scan() {
+			return scan.Text(), nil
+		}
+		if err := scan.Err(); err != nil {
+			return "", err
+		}
+		return "", errEnd
+	}
+}
+
+// edit puts the terminal into the state in which each key comes at once, and gives the way back.
+func (c *Console) edit(in io.Reader) (restore func(), err error) {
+	fd := int(c.in.Fd())
+	before, err := term.MakeRaw(fd)
+	if err != nil {
+		return nil, err
+	}
+	t := term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{in, c.out}, "> ")
+	t.AutoCompleteCallback = c.complete
+	c.mu.Lock()
+	c.terminal = t
+	c.mu.Unlock()
+	return func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.terminal = nil
+		fmt.Fprint(c.out, "\r\n")
+		term.Restore(fd, before)
+	}, nil
+}
+
+// typed reads a line at the terminal.
+func (c *Console) typed() (string, error) {
+	if w, h, err := term.GetSize(int(c.out.Fd())); err == nil && w > 0 { // 0: not known
+		c.terminal.SetSize(w, h)
+	}
+	return c.terminal.ReadLine()
+}
+
+func (c *Console) execute(ctx context.Context, line string) {
+	line = strings.TrimPrefix(strings.TrimSpace(line), "/")
+	if line == "" {
+		return
+	}
+	now, src := c.commands(), console{c}
+	if name, _, _ := strings.Cut(line, " "); strings.EqualFold(name, "help") {
+		for _, cmd := range now.Table().Allowed(src) {
+			fmt.Fprintln(c, cmd.Usage())
+		}
+	} else if !now.Execute(ctx, src, line) {
+		now.answer(src, "unknown", "command", name)
+	}
+}
+
+// complete answers the Tab key: it goes as far as all that is possible agrees, and if that is nowhere, shows what is
+// possible.
+func (c *Console) complete(line string, pos int, key rune) (string, int, bool) {
+	if key != '\t' {
+		return "", 0, false
+	}
+	head, tail := line[:pos], line[pos:]
+	at := strings.LastIndexByte(head, ' ') + 1
+	var words []string
+	if table := c.commands().Table(); at == 0 {
+		if strings.HasPrefix(head, "/") {
+			at = 1
+		}
+		words = table.CompleteName(console{c}, head[at:])
+	} else {
+		s, _ := table.Complete(console{c}, head)
+		for _, m := range s.Matches {
+			words = append(words, m.Text)
+		}
+	}
+	if len(words) == 0 {
+		return line, pos, true
+	}
+	common := commonPrefix(words)
+	switch {
+	case len(words) == 1:
+		common += " "
+	case len(common) <= len(head)-at:
+		fmt.Fprintln(c, strings.Join(words, "  "))
+		return line, pos, true
+	}
+	return head[:at] + common + tail, at + len(common), true
+}
+
+// commonPrefix is what all words begin with, whatever the case.
+func commonPrefix(words []string) string {
+	first := words[0]
+	for n := len(first); n > 0; {
+		if !slices.ContainsFunc(words, func(w string) bool { return len(w) < n || !strings.EqualFold(w[:n], first[:n]) }) {
+			return first[:n]
+		}
+		_, size := utf8.DecodeLastRuneInString(first[:n])
+		n -= size
+	}
+	return ""
+}
+
+// console is the Source that the console is.
+type console struct{ c *Console }
+
+// Allowed implements Source.
+func (console) Allowed(string) bool { return true }
+
+// Name implements Source.
+func (console) Name() string { return "console" }
+
+// Player implements Source.
+func (console) Player() Player { return nil }
+
+// Locale implements Source.
+func (console) Locale() string { return "" }
+
+// Send implements Source.
+func (s console) Send(t packet.Text) { fmt.Fprintln(s.c, t.String()) }

@@ -1,0 +1,68 @@
+//go:build !unix
+
+package commands
+
+import (
+	"io"
+	"os"
+	"sync"
+)
+
+// input reads a file and stops when told to. What waits in the system for the file goes on waiting: there is no way to
+// end that but the end of the program.
+type input struct {
+	file    *os.File
+	chunks  chan []byte
+	stopped chan struct{}
+	start   sync.Once
+	stop    sync.Once
+	rest    []byte
+}
+
+func newInput(f *os.File) (*input, error) {
+	return &input{file: f, chunks: make(chan []byte), stopped: make(chan struct{})}, nil
+}
+
+func (i *input) pump() {
+	defer close(i.chunks)
+	for {
+		p := make([]byte, 4096)
+		n, err := i.file.Read(p)
+		select {
+		case i.chunks <- p[:n]:
+		case <-i.stopped:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// Read waits until there is something to read, or Stop.
+func (i *input) Read(p []byte) (int, error) {
+	i.start.Do(func() { go i.pump() })
+	if len(i.rest) == 0 {
+		select {
+		case chunk, ok := <-i.chunks:
+			if !ok {
+				return 0, io.EOF
+			}
+			i.rest = chunk
+		case <-i.stopped:
+			return 0, io.EOF
+		}
+	}
+	n := copy(p, i.rest)
+	i.rest = i.rest[n:]
+	return n, nil
+}
+
+// Stop ends a Read that waits, and all that follow.
+func (i *input) Stop() { i.stop.Do(func() { close(i.stopped) }) }
+
+// Close is Stop.
+func (i *input) Close() { i.Stop() }
+
+// inForeground: there are no background programs that share a terminal.
+func inForeground(*os.File) bool { return true }

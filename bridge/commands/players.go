@@ -1,0 +1,401 @@
+package commands
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/earshot-mc/earshot/proxy/command"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+type arg = command.Arg[Source]
+
+func (c *Commands) playerCommands() []command.Command[Source] {
+	who := arg{Name: "player|all|current|+server", Kind: command.Token, Suggest: c.suggestTargets}
+	all := []command.Command[Source]{
+		{Name: "server", Args: []arg{{Name: "server", Kind: command.Server, Optional: true}}, Run: c.server},
+		{Name: "glist", Args: []arg{{Name: "all|server", Kind: command.Server, Optional: true, Suggest: suggest("all")}}, Run: c.glist},
+		{Name: "find", Args: []arg{{Name: "player", Kind: command.Player}}, Run: c.find},
+		{Name: "send", Args: []arg{who, {Name: "server", Kind: command.Server}}, Run: c.send},
+		{Name: "alert", Args: []arg{{Name: "message", Kind: command.Greedy}}, Run: c.alert},
+		{Name: "ping", Args: []arg{{Name: "player", Kind: command.Player, Optional: true}}, Run: c.ping},
+		{Name: "transfer", Args: []arg{who, {Name: "host:port", Kind: command.Token}}, Run: c.transfer},
+	}
+	if len(c.cfg.Hubs) > 0 {
+		all = append(all, command.Command[Source]{Name: "hub", Run: c.hub})
+	}
+	return all
+}
+
+func suggest(words ...string) func(Source, []string) []packet.Suggestion {
+	return func(Source, []string) []packet.Suggestion {
+		out := make([]packet.Suggestion, len(words))
+		for i, w := range words {
+			out[i].Text = w
+		}
+		return out
+	}
+}
+
+// find finds a server, by the name it is registered under.
+func (c *Commands) findServer(name string) (Server, error) {
+	var all []string
+	for _, s := range c.cfg.Network.Servers() {
+		if strings.EqualFold(s.Name, name) {
+			return s, nil
+		}
+		all = append(all, s.Name)
+	}
+	return Server{}, fail("no-server", "server", name, "servers", strings.Join(all, ", "))
+}
+
+func (c *Commands) findPlayer(name string) (Player, error) {
+	if p, ok := c.cfg.Network.Player(name); ok {
+		return p, nil
+	}
+	return nil, fail("no-player", "player", name)
+}
+
+// on lists the players of each server, by its name in lower case, sorted by name.
+func (c *Commands) on() map[string][]Player {
+	out := map[string][]Player{}
+	for _, p := range c.cfg.Network.Players() {
+		key := strings.ToLower(p.Server())
+		out[key] = append(out[key], p)
+	}
+	for _, list := range out {
+		slices.SortFunc(list, func(a, b Player) int { return strings.Compare(strings.ToLower(a.Name()), strings.ToLower(b.Name())) })
+	}
+	return out
+}
+
+// counts is how many players are on each server, by its name in lower case.
+func (c *Commands) counts() map[string]int {
+	out := map[string]int{}
+	for _, p := range c.cfg.Network.Players() {
+		out[strings.ToLower(p.Server())]++
+	}
+	return out
+}
+
+func here(src Source, server string) bool {
+	return src.Player() != nil && strings.EqualFold(src.Player().Server(), server)
+}
+
+// hover is what is shown about a server.
+func (c *Commands) hover(src Source, s Server, count map[string]int) packet.Text {
+	n := strconv.Itoa(count[strings.ToLower(s.Name)])
+	switch {
+	case here(src, s.Name):
+		return c.text(src, "server-hover-on", "count", n)
+	case s.Down:
+		return c.text(src, "server-hover-off")
+	}
+	return c.text(src, "server-hover", "count", n)
+}
+
+func (c *Commands) server(_ context.Context, src Source, args []string) error {
+	if len(args) == 0 {
+		c.listServers(src)
+		return nil
+	}
+	if src.Player() == nil {
+		return fail("player-only")
+	}
+	s, err := c.findServer(args[0])
+	if err != nil {
+		return err
+	}
+	return c.move(src, s)
+}
+
+// move takes src itself to a server.
+func (c *Commands) move(src Source, s Server) error {
+	if here(src, s.Name) {
+		return fail("connected", "server", s.Name)
+	}
+	if err := src.Player().Connect(s.Name); err != nil {
+		return err
+	}
+	c.answer(src, "connecting", "server", s.Name)
+	return nil
+}
+
+// listServers shows where src is and where it can go: the names show more, and take who clicks on them.
+func (c *Commands) listServers(src Source) {
+	if p := src.Player(); p != nil && p.Server() != "" {
+		c.answer(src, "server-on", "server", p.Server())
+	} else if p != nil {
+		c.answer(src, "server-none")
+	}
+	protocol, count := protocolOf(src), c.counts()
+	line := []packet.Text{c.text(src, "server-list")}
+	for i, s := range c.cfg.Network.Servers() {
+		if i > 0 {
+			line = append(line, c.text(src, "server-separator"))
+		}
+		k, click := key("server-entry"), "/server "+s.Name
+		if here(src, s.Name) {
+			k, click = "server-here", ""
+		} else if s.Down {
+			k = "server-down"
+		}
+		line = append(line, clickable(protocol, c.text(src, k, "server", s.Name), c.hover(src, s, count), click))
+	}
+	src.Send(join(protocol, line...))
+}
+
+// maxListed is how many names an answer has of one server.
+const maxListed = 100
+
+func (c *Commands) glist(_ context.Context, src Source, args []string) error {
+	on := c.on()
+	if len(args) == 1 && !strings.EqualFold(args[0], "all") {
+		s, err := c.findServer(args[0])
+		if err != nil {
+			return err
+		}
+		c.listPlayers(src, s.Name, on[strings.ToLower(s.Name)])
+		return nil
+	}
+	for _, s := range c.cfg.Network.Servers() {
+		list := on[strings.ToLower(s.Name)]
+		if len(args) == 1 {
+			c.listPlayers(src, s.Name, list)
+		} else {
+			c.answer(src, "glist-server", "server", s.Name, "count", strconv.Itoa(len(list)))
+		}
+	}
+	c.answer(src, "glist-total", "count", strconv.Itoa(len(c.cfg.Network.Players())))
+	return nil
+}
+
+func (c *Commands) listPlayers(src Source, server string, list []Player) {
+	if len(list) == 0 {
+		c.answer(src, "glist-server", "server", server, "count", "0")
+		return
+	}
+	c.answer(src, "glist-names", "server", server, "count", strconv.Itoa(len(list)), "names", c.nameList(src, list))
+}
+
+// nameList is the names of list, as many as fit.
+func (c *Commands) nameList(src Source, list []Player) string {
+	var names []string
+	for _, p := range list[:min(len(list), maxListed)] {
+		names = append(names, p.Name())
+	}
+	joined := strings.Join(names, ", ")
+	if more := len(list) - maxListed; more > 0 {
+		joined = c.text(src, "glist-more", "names", joined, "count", strconv.Itoa(more)).String()
+	}
+	return joined
+}
+
+func (c *Commands) find(_ context.Context, src Source, args []string) error {
+	p, err := c.findPlayer(args[0])
+	if err != nil {
+		return err
+	}
+	if p.Server() == "" {
+		return fail("find-none", "player", p.Name())
+	}
+	c.answer(src, "find", "player", p.Name(), "server", p.Server())
+	return nil
+}
+
+// suggestTargets are the words besides players' names that say whom to move.
+func (c *Commands) suggestTargets(src Source, _ []string) []packet.Suggestion {
+	words := []string{"all"}
+	if src.Player() != nil {
+		words = append(words, "current")
+	}
+	for _, s := range c.cfg.Network.Servers() {
+		words = append(words, "+"+s.Name)
+	}
+	return append(names{c}.Players(src), suggest(words...)(src, nil)...)
+}
+
+// targets are the players that word means: one by name, all, current (those on src's server), +server or
+// server:server. A player's name goes before any of these.
+func (c *Commands) targets(src Source, word string) ([]Player, error) {
+	if p, ok := c.cfg.Network.Player(word); ok {
+		return []Player{p}, nil
+	}
+	server, named := strings.CutPrefix(word, "+")
+	if !named {
+		server, named = strings.CutPrefix(word, "server:")
+	}
+	switch {
+	case named:
+		s, err := c.findServer(server)
+		if err != nil {
+			return nil, err
+		}
+		server = s.Name
+	case strings.EqualFold(word, "all"):
+		return c.cfg.Network.Players(), nil
+	case strings.EqualFold(word, "current"):
+		if src.Player() == nil {
+			return nil, fail("player-only")
+		}
+		server = src.Player().Server()
+	default:
+		return nil, fail("no-player", "player", word)
+	}
+	return c.on()[strings.ToLower(server)], nil
+}
+
+func (c *Commands) send(_ context.Context, src Source, args []string) error {
+	list, err := c.targets(src, args[0])
+	if err != nil {
+		return err
+	}
+	s, err := c.findServer(args[1])
+	if err != nil {
+		return err
+	}
+	moved, failed := 0, error(nil)
+	for _, p := range list {
+		if strings.EqualFold(p.Server(), s.Name) {
+			continue
+		}
+		if err := p.Connect(s.Name); err != nil {
+			failed = err
+			continue
+		}
+		moved++
+		if own := src.Player(); own == nil || own.ID() != p.ID() {
+			p.Send(c.cfg.Texts.text(p.Locale(), "sent", "sender", src.Name(), "server", s.Name))
+		}
+	}
+	switch {
+	case moved > 0:
+		c.answer(src, "send", "server", s.Name, "count", strconv.Itoa(moved))
+		return nil
+	case failed != nil:
+		return failed
+	case len(list) == 1:
+		return fail("connected-other", "player", list[0].Name(), "server", s.Name)
+	}
+	return fail("send-none", "server", s.Name)
+}
+
+// hub takes a player to the first of the hubs that is up; who is in one of them stays there.
+func (c *Commands) hub(_ context.Context, src Source, _ []string) error {
+	if src.Player() == nil {
+		return fail("player-only")
+	}
+	if slices.ContainsFunc(c.cfg.Hubs, func(h string) bool { return here(src, h) }) {
+		return fail("hub-here")
+	}
+	for _, h := range c.cfg.Hubs {
+		if s, err := c.findServer(h); err == nil && !s.Down {
+			return c.move(src, s)
+		}
+	}
+	return fail("hub-none")
+}
+
+func (c *Commands) alert(_ context.Context, _ Source, args []string) error {
+	message, err := packet.ParseText(args[0])
+	if err != nil {
+		return err
+	}
+	for _, p := range c.cfg.Network.Players() {
+		p.Send(join(p.Protocol(), c.cfg.Texts.text(p.Locale(), "alert"), message))
+	}
+	if c.cfg.Alert != nil {
+		c.cfg.Alert(join(proto.Max, c.cfg.Texts.text("", "alert"), message))
+	}
+	return nil
+}
+
+func (c *Commands) ping(_ context.Context, src Source, args []string) error {
+	p := src.Player()
+	k := key("ping")
+	if len(args) > 0 {
+		other, err := c.findPlayer(args[0])
+		if err != nil {
+			return err
+		}
+		if p == nil || other.ID() != p.ID() {
+			if !src.Allowed(Permission("ping.others")) {
+				return fail("not-allowed")
+			}
+			k = "ping-other"
+		}
+		p = other
+	}
+	if p == nil {
+		return fail("player-only")
+	}
+	if p.Ping() == 0 {
+		return fail("ping-unknown", "player", p.Name())
+	}
+	c.answer(src, k, "player", p.Name(), "ping", strconv.FormatInt(max(p.Ping().Milliseconds(), 1), 10))
+	return nil
+}
+
+// defaultPort is where the game looks when an address has no port.
+const defaultPort = 25565
+
+func parseAddress(s string) (host string, port uint16, err error) {
+	bad := fail("transfer-address", "address", s)
+	if at, err := netip.ParseAddr(strings.Trim(s, "[]")); err == nil {
+		return at.String(), defaultPort, nil
+	}
+	if at, err := netip.ParseAddrPort(s); err == nil && at.Port() != 0 {
+		return at.Addr().String(), at.Port(), nil
+	}
+	host, digits, with := strings.Cut(s, ":")
+	port = defaultPort
+	if with {
+		n, err := strconv.ParseUint(digits, 10, 16)
+		if err != nil || n == 0 {
+			return "", 0, bad
+		}
+		port = uint16(n)
+	}
+	if host == "" || len(host) > 253 || strings.Trim(strings.ToLower(host), "abcdefghijklmnopqrstuvwxyz0123456789.-_") != "" {
+		return "", 0, bad
+	}
+	return host, port, nil
+}
+
+func (c *Commands) transfer(_ context.Context, src Source, args []string) error {
+	list, err := c.targets(src, args[0])
+	if err != nil {
+		return err
+	}
+	host, port, err := parseAddress(args[1])
+	if err != nil {
+		return err
+	}
+	var old []Player
+	moved, failed := 0, error(nil)
+	for _, p := range list {
+		if p.Protocol() < proto.V1_20_5 {
+			old = append(old, p)
+		} else if err := p.Transfer(host, port); err != nil {
+			failed = err
+		} else {
+			moved++
+		}
+	}
+	if len(old) > 0 {
+		c.answer(src, "transfer-old", "names", c.nameList(src, old))
+	}
+	switch {
+	case moved > 0:
+		c.answer(src, "transfer", "address", args[1], "count", strconv.Itoa(moved))
+	case failed != nil:
+		return failed
+	case len(old) == 0:
+		return fail("transfer-none")
+	}
+	return nil
+}

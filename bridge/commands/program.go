@@ -1,0 +1,109 @@
+package commands
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/earshot-mc/earshot/proxy/command"
+	"github.com/earshot-mc/earshot/proxy/packet"
+)
+
+// part is one thing that /earshot can do.
+type part struct {
+	name  string
+	extra bool // needs a permission of its own, besides that for /earshot
+	run   func(context.Context, Source) error
+}
+
+func (c *Commands) programCommands() []command.Command[Source] {
+	p := c.cfg.Program
+	parts := []part{{"version", false, c.version}}
+	if p.Status != nil {
+		parts = append(parts, part{"status", false, c.status})
+	}
+	if p.Reload != nil {
+		parts = append(parts, part{"reload", true, c.reload})
+	}
+	if p.Dump != nil {
+		parts = append(parts, part{"dump", true, c.dump})
+	}
+	allowed := func(src Source, p part) bool { return !p.extra || src.Allowed(Permission("earshot."+p.name)) }
+	var words []string
+	for _, p := range parts {
+		words = append(words, p.name)
+	}
+	usage := strings.Join(words, "|")
+	all := []command.Command[Source]{{
+		Name: "earshot",
+		Args: []arg{{Name: usage, Suggest: func(src Source, _ []string) []packet.Suggestion {
+			var out []packet.Suggestion
+			for _, p := range parts {
+				if allowed(src, p) {
+					out = append(out, packet.Suggestion{Text: p.name})
+				}
+			}
+			return out
+		}}},
+		Run: func(ctx context.Context, src Source, args []string) error {
+			i := slices.IndexFunc(parts, func(p part) bool { return strings.EqualFold(p.name, args[0]) })
+			switch {
+			case i < 0:
+				return &command.UsageError{Usage: "/earshot <" + usage + ">"}
+			case !allowed(src, parts[i]):
+				return fail("not-allowed")
+			}
+			return parts[i].run(ctx, src)
+		},
+	}}
+	if p.Shutdown != nil {
+		all = append(all, command.Command[Source]{Name: "shutdown", Args: []arg{{Name: "reason", Kind: command.Greedy, Optional: true}}, Run: c.shutdown})
+	}
+	return all
+}
+
+func (c *Commands) version(_ context.Context, src Source) error {
+	c.answer(src, "version", "version", c.cfg.Program.Version)
+	return nil
+}
+
+func (c *Commands) status(_ context.Context, src Source) error {
+	for _, f := range c.cfg.Program.Status() {
+		c.answer(src, "status", "what", f.What, "value", f.Value)
+	}
+	return nil
+}
+
+func (c *Commands) reload(ctx context.Context, src Source) error {
+	changes, err := c.cfg.Program.Reload(ctx)
+	switch {
+	case err != nil:
+		return fail("reload-failed", "error", err.Error())
+	case len(changes) == 0:
+		c.answer(src, "reload-none")
+	default:
+		c.answer(src, "reloaded", "changes", strings.Join(changes, ", "))
+	}
+	return nil
+}
+
+func (c *Commands) dump(ctx context.Context, src Source) error {
+	file, err := c.cfg.Program.Dump(ctx)
+	if err != nil {
+		return err
+	}
+	c.answer(src, "dumped", "file", file)
+	return nil
+}
+
+func (c *Commands) shutdown(_ context.Context, src Source, args []string) error {
+	reason := ""
+	if len(args) > 0 {
+		reason = args[0]
+		c.answer(src, "shutdown-named", "reason", reason)
+	} else {
+		c.answer(src, "shutdown")
+	}
+	c.cfg.Program.Shutdown(reason)
+	return nil
+}

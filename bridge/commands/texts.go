@@ -1,0 +1,171 @@
+package commands
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/earshot-mc/earshot/proxy/packet"
+)
+
+// key names a text.
+type key string
+
+// english is every text there is, in MiniMessage, with <values> in it. Other languages are in the configuration.
+var english = map[key]string{
+	"usage":       "<red>Type <yellow><usage></yellow>.",
+	"unknown":     "<red>There is no command <yellow><command></yellow>. Type <yellow>help</yellow> for a list.",
+	"not-allowed": "<red>You may not do that.",
+	"too-fast":    "<red>Not so fast, please.",
+	"failed":      "<red>That did not work: <error>",
+	"player-only": "<red>Only somebody in the game can do that.",
+	"no-player":   "<red>There is no player <yellow><player></yellow> here.",
+	"no-server":   "<red>There is no server <yellow><server></yellow>. Servers: <yellow><servers></yellow>.",
+
+	"server-on":        "<gray>You are on <yellow><server></yellow>.",
+	"server-none":      "<gray>You are on no server yet.",
+	"server-list":      "<gray>Servers: ",
+	"server-entry":     "<yellow><server></yellow>",
+	"server-here":      "<green><bold><server></bold></green>",
+	"server-down":      "<dark_gray><strikethrough><server></strikethrough></dark_gray>",
+	"server-separator": "<gray>, ",
+	"server-hover":     "Players: <count>. Click to go there.",
+	"server-hover-on":  "Players: <count>. You are here.",
+	"server-hover-off": "Not reachable at the moment.",
+	"connecting":       "<gray>To <yellow><server></yellow> …",
+	"connected":        "<red>You are on <yellow><server></yellow> already.",
+	"connected-other":  "<red><yellow><player></yellow> is on <yellow><server></yellow> already.",
+
+	"glist-total":  "<gray>Players online: <yellow><count></yellow>.",
+	"glist-server": "<yellow><server></yellow><gray> (<count>)",
+	"glist-names":  "<yellow><server></yellow><gray> (<count>): <white><names>",
+	"glist-more":   "<names>, and <count> more",
+
+	"find":      "<gray><yellow><player></yellow> is on <yellow><server></yellow>.",
+	"find-none": "<gray><yellow><player></yellow> is on no server yet.",
+
+	"send":      "<gray>On the way to <yellow><server></yellow>: <yellow><count></yellow>.",
+	"send-none": "<red>There is nobody to send to <yellow><server></yellow>.",
+	"sent":      "<gray><yellow><sender></yellow> sends you to <yellow><server></yellow>.",
+
+	"hub-none": "<red>There is no lobby to go to at the moment.",
+	"hub-here": "<red>You are in the lobby already.",
+
+	"ping":         "<gray>Your ping: <yellow><ping> ms</yellow>.",
+	"ping-other":   "<gray>Ping of <yellow><player></yellow>: <yellow><ping> ms</yellow>.",
+	"ping-unknown": "<gray>The ping of <yellow><player></yellow> is not known yet.",
+
+	"alert": "<dark_red>[<red>Alert</red>]</dark_red> ",
+
+	"transfer":         "<gray>On the way to <yellow><address></yellow>: <yellow><count></yellow>.",
+	"transfer-none":    "<red>There is nobody to transfer.",
+	"transfer-old":     "<red>Too old a game to be transferred, before 1.20.5: <yellow><names></yellow>.",
+	"transfer-address": "<red><yellow><address></yellow> is no address: write host or host:port.",
+
+	"version":        "<gold>Earshot</gold> <yellow><version></yellow>",
+	"status":         "<gray><what>: <yellow><value></yellow>",
+	"reload-none":    "<gray>Read again: nothing has changed.",
+	"reloaded":       "<green>In force now: <yellow><changes></yellow>",
+	"reload-failed":  "<red>Nothing was changed: <error>",
+	"dumped":         "<green>Written to <yellow><file></yellow>.",
+	"shutdown":       "<gold>Stopping.",
+	"shutdown-named": "<gold>Stopping: <reason>",
+}
+
+var placeholder = regexp.MustCompile(`<([a-z][a-z-]*)>`)
+
+// isTag tells whether MiniMessage obeys <name>; what it does not know stays text.
+func isTag(name string) bool {
+	t, _ := packet.ParseText("<" + name + ">x")
+	return t.String() == "x"
+}
+
+// values lists the values that a template has a place for, sorted, each once.
+func values(template string) []string {
+	var out []string
+	for _, m := range placeholder.FindAllStringSubmatch(template, -1) {
+		if !isTag(m[1]) {
+			out = append(out, m[1])
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Texts are the answers in some languages.
+type Texts struct {
+	languages map[string]map[key]string // by lower-case tag: de, or de_at
+}
+
+// Keys lists the keys of all texts, sorted.
+func Keys() []string {
+	var out []string
+	for k := range english {
+		out = append(out, string(k))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// NewTexts adds languages to English, by tags as clients give them: de for all who speak German, de_at before it. What
+// a language leaves out is in English; en changes English itself. A template is MiniMessage and may use the <values>
+// that the English one has. The error names the language and key at fault.
+func NewTexts(languages map[string]map[string]string) (*Texts, error) {
+	t := &Texts{map[string]map[key]string{}}
+	for _, tag := range slices.Sorted(maps.Keys(languages)) {
+		lang := map[key]string{}
+		for _, k := range slices.Sorted(maps.Keys(languages[tag])) {
+			template, have := languages[tag][k], english[key(k)]
+			if have == "" {
+				return nil, fmt.Errorf("%s.%s: there is no such text; texts are %s", tag, k, strings.Join(Keys(), ", "))
+			}
+			allowed := values(have)
+			for _, v := range values(template) {
+				if !slices.Contains(allowed, v) {
+					return nil, fmt.Errorf("%s.%s: <%s> is neither a tag nor a value here; values are %v", tag, k, v, allowed)
+				}
+			}
+			lang[key(k)] = template
+		}
+		tag = strings.ToLower(tag)
+		if t.languages[tag] != nil {
+			return nil, fmt.Errorf("%s: this language is there twice, in another case", tag)
+		}
+		t.languages[tag] = lang
+	}
+	return t, nil
+}
+
+// template finds k in the language nearest to locale, as de_AT.
+func (t *Texts) template(locale string, k key) string {
+	locale = strings.ToLower(locale)
+	short, _, _ := strings.Cut(locale, "_")
+	for _, tag := range []string{locale, short, "en"} {
+		if s, ok := t.languages[tag][k]; ok {
+			return s
+		}
+	}
+	return english[k]
+}
+
+// text fills a template: named are names and values in turn. A value is text and nothing else, whatever is in it.
+func (t *Texts) text(locale string, k key, named ...string) packet.Text {
+	return fill(t.template(locale, k), named...)
+}
+
+func fill(template string, named ...string) packet.Text {
+	pairs := make([]string, 0, len(named))
+	for i := 0; i+1 < len(named); i += 2 {
+		pairs = append(pairs, "<"+named[i]+">", escape(named[i+1]))
+	}
+	// A tag in front makes it MiniMessage for sure, so that what escape does is undone.
+	text, _ := packet.ParseText("<reset>" + strings.NewReplacer(pairs...).Replace(template))
+	return text
+}
+
+// escape keeps tags and codes in s from being obeyed.
+func escape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `<`, `\<`, "§", "").Replace(s)
+}
