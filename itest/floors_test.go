@@ -27,7 +27,7 @@ var floors = map[string]int{
 	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2,
 
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/session": 3,
-	"handshake/upgrade": 3, "voice/hub": 3, "voice/conn": 3, "voice/client": 3,
+	"handshake/upgrade": 3, "voice/hub": 3, "voice/speaker": 3, "voice/conn": 3, "voice/client": 3,
 
 	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/commands": 4,
 
@@ -74,6 +74,7 @@ var never = map[string][]string{
 	"handshake/caps": {"net/http/httptest"},
 	"proxy/frame":    {module + "proxy/proto", module + "proxy/packet"},
 	"voice/route":    {module + "voice/hub", module + "voice/conn", module + "voice/wire"},
+	"voice/speaker":  {module + "voice/opus", module + "voice/soundfile"}, // cgo, which the released binary does without
 }
 
 func TestFloors(t *testing.T) {
