@@ -1,0 +1,695 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// Bucket holds the records of one kind. What it says is in memory: reading costs no request and never fails, and
+// [Bucket.Set] and [Bucket.Unset] never wait. Its methods may be called from any goroutine.
+type Bucket[T any] struct {
+	s    *Store
+	spec Spec[T]
+	name string // on the server
+
+	write chan struct{} // poked when there is something to write
+	again chan struct{} // poked when everything has to be read anew
+
+	mu      sync.Mutex
+	kv      jetstream.KeyValue
+	live    context.Context    // done when the connection breaks; nil while there is none
+	kill    context.CancelFunc // ends live
+	epoch   uint64             // counts readings of the whole bucket
+	known   map[string]entry[T]
+	waiting map[string]*change[T]
+	order   []string   // of the keys in waiting
+	flight  *change[T] // being written
+	held    *event[T]  // the newest that came for the key in flight
+	news    map[string]Change[T]
+	wake    func()
+	aside   map[string]aside // unreadable ones that are still where they were
+	problem error
+	since   time.Time
+	synced  chan struct{} // closed when the bucket has been read for the first time
+}
+
+// entry is a record as the server has it.
+type entry[T any] struct {
+	value    T
+	raw      []byte
+	revision uint64
+	epoch    uint64 // in which that was seen
+	gone     bool   // deleted: kept until the next reading, so that nothing older brings it back
+}
+
+// change waits to be written.
+type change[T any] struct {
+	key     string
+	value   T
+	raw     []byte // nil: delete
+	waiters []chan error
+}
+
+// event is what the server tells of a key.
+type event[T any] struct {
+	key      string
+	value    T
+	raw      []byte // nil: deleted
+	revision uint64
+}
+
+type aside struct {
+	revision uint64
+	raw      []byte
+}
+
+// Change is what has become of a record by another node's doing.
+type Change[T any] struct {
+	Key   string
+	Value T
+	Gone  bool // and Value is none
+}
+
+// OpenBucket reads a bucket, which is made if it is not there, and keeps up with it from then on. Records that cannot be
+// read are set aside and logged. ctx bounds the opening.
+func OpenBucket[T any](ctx context.Context, s *Store, spec Spec[T]) (*Bucket[T], error) {
+	b := &Bucket[T]{
+		s: s, spec: spec, name: prefix + spec.Name,
+		write: make(chan struct{}, 1), again: make(chan struct{}, 1), synced: make(chan struct{}),
+		known: make(map[string]entry[T]), waiting: make(map[string]*change[T]),
+		news: make(map[string]Change[T]), aside: make(map[string]aside),
+	}
+	s.mu.Lock()
+	s.buckets = append(slices.Clone(s.buckets), b)
+	s.mu.Unlock()
+	s.wg.Go(b.follow)
+	s.wg.Go(b.writeAll)
+	select {
+	case <-b.synced:
+		s.wg.Go(b.tidy)
+		return b, nil
+	case <-ctx.Done():
+		err := ctx.Err()
+		if _, problem, _ := b.state(); problem != nil {
+			err = problem
+		}
+		return nil, fmt.Errorf("cannot read the bucket %s from %s: %w", b.name, s.where, err)
+	}
+}
+
+// Load returns every record.
+func (b *Bucket[T]) Load() map[string]T {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := make(map[string]T, len(b.known))
+	for key, e := range b.known {
+		if !e.gone {
+			all[key] = e.value
+		}
+	}
+	overlay := func(c *change[T]) {
+		if c.raw == nil {
+			delete(all, c.key)
+		} else {
+			all[c.key] = c.value
+		}
+	}
+	if b.flight != nil {
+		overlay(b.flight)
+	}
+	for _, c := range b.waiting {
+		overlay(c)
+	}
+	return all
+}
+
+// Get returns one record.
+func (b *Bucket[T]) Get(key string) (v T, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	c := b.waiting[key]
+	if c == nil && b.flight != nil && b.flight.key == key {
+		c = b.flight
+	}
+	if c != nil {
+		return c.value, c.raw != nil
+	}
+	e, ok := b.known[key]
+	return e.value, ok && !e.gone
+}
+
+// Put stores a record, in place of the one of its key. It returns nil when the server has synced it to disk. After an
+// error other than a refusal of the record itself, which is [ErrNotYet], the record is in force nevertheless and will be
+// stored when that is possible. The value is not to be changed afterwards.
+func (b *Bucket[T]) Put(ctx context.Context, key string, v T) error {
+	done := make(chan error, 1)
+	if err := b.set(key, v, done); err != nil {
+		return err
+	}
+	return b.wait(ctx, done)
+}
+
+// Delete deletes a record; there need not be one. The errors are those of [Bucket.Put].
+func (b *Bucket[T]) Delete(ctx context.Context, key string) error {
+	done := make(chan error, 1)
+	if err := b.unset(key, done); err != nil {
+		return err
+	}
+	return b.wait(ctx, done)
+}
+
+// Set is [Bucket.Put] without waiting, for those who may not: the record is in force at once and stored soon. Only a
+// refusal of the record itself is an error. Of several changes of one key that wait, the newest is stored.
+func (b *Bucket[T]) Set(key string, v T) error { return b.set(key, v, nil) }
+
+// Unset is [Bucket.Delete] without waiting.
+func (b *Bucket[T]) Unset(key string) error { return b.unset(key, nil) }
+
+// ErrNotYet is a change that is in force but not stored; [Health.Waiting] counts them.
+var ErrNotYet = errors.New("not stored yet")
+
+func (b *Bucket[T]) set(key string, v T, done chan error) error {
+	if _, err := escape(key); err != nil {
+		return err
+	}
+	raw, err := b.spec.encode(key, v)
+	if err != nil {
+		return fmt.Errorf("the record %q of %s is refused: %w", key, b.name, err)
+	}
+	b.enqueue(&change[T]{key: key, value: v, raw: raw}, done)
+	return nil
+}
+
+func (b *Bucket[T]) unset(key string, done chan error) error {
+	if _, err := escape(key); err != nil {
+		return err
+	}
+	b.enqueue(&change[T]{key: key}, done)
+	return nil
+}
+
+// enqueue takes over from a change of the same key that still waits, and from those who wait for it: they asked for
+// less than what will be stored.
+func (b *Bucket[T]) enqueue(c *change[T], done chan error) {
+	b.mu.Lock()
+	if old := b.waiting[c.key]; old != nil {
+		c.waiters = old.waiters
+	} else {
+		b.order = append(b.order, c.key)
+	}
+	b.waiting[c.key] = c
+	delete(b.news, c.key) // what others did to it is overwritten
+	if done != nil {
+		if b.live == nil {
+			done <- b.notYet(errors.New("the server cannot be reached"))
+		} else {
+			c.waiters = append(c.waiters, done)
+		}
+	}
+	b.mu.Unlock()
+	poke(b.write)
+}
+
+func (b *Bucket[T]) wait(ctx context.Context, done chan error) error {
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return b.notYet(ctx.Err())
+	}
+}
+
+func (b *Bucket[T]) notYet(err error) error { return fmt.Errorf("%s: %w: %w", b.name, ErrNotYet, err) }
+
+func poke(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// Watch has wake called, from any goroutine and possibly often, when [Bucket.Take] has something. It must not block.
+func (b *Bucket[T]) Watch(wake func()) {
+	b.mu.Lock()
+	b.wake = wake
+	pending := len(b.news) > 0
+	b.mu.Unlock()
+	if pending {
+		wake()
+	}
+}
+
+// Take returns what other nodes have changed since the last call, the newest of each key. What is changed here is not
+// among it, nor what [OpenBucket] has read.
+func (b *Bucket[T]) Take() []Change[T] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	out := make([]Change[T], 0, len(b.news))
+	for _, c := range b.news {
+		out = append(out, c)
+	}
+	clear(b.news)
+	return out
+}
+
+func (b *Bucket[T]) state() (waiting int, problem error, since time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	waiting = len(b.waiting)
+	if b.flight != nil {
+		waiting++
+	}
+	return waiting, b.problem, b.since
+}
+
+// fails notes why the bucket is not in order; nil is that it is. The lock is held.
+func (b *Bucket[T]) fails(err error) {
+	if err != nil && b.problem == nil {
+		b.since = time.Now()
+	}
+	b.problem = err
+}
+
+// tidy drops the marks of records that were deleted long ago; every later program would read them all.
+func (b *Bucket[T]) tidy() {
+	ctx, cancel := context.WithTimeout(b.s.ctx, time.Minute)
+	defer cancel()
+	b.mu.Lock()
+	kv := b.kv
+	b.mu.Unlock()
+	if err := kv.PurgeDeletes(ctx, jetstream.DeleteMarkersOlderThan(b.s.marks)); err != nil {
+		b.s.cfg.Log.Debug("bucket cannot be tidied", "bucket", b.name, "err", err)
+	}
+}
+
+func (b *Bucket[T]) disconnected() {
+	b.mu.Lock()
+	b.sever()
+	b.fails(errors.New("the bucket " + b.name + " has not been read since the server was lost"))
+	b.mu.Unlock()
+}
+
+// sever stops writing until the bucket has been read anew. The lock is held.
+func (b *Bucket[T]) sever() {
+	if b.kill != nil {
+		b.kill()
+	}
+	b.live, b.kill = nil, nil
+}
+
+func (b *Bucket[T]) resync() { poke(b.again) }
+
+// follow reads the bucket and keeps up with it, from the beginning whenever something has come between.
+func (b *Bucket[T]) follow() {
+	pause := firstPause
+	for {
+		began := time.Now()
+		err := b.read()
+		b.mu.Lock()
+		b.sever()
+		if err != nil {
+			b.fails(err)
+		}
+		b.mu.Unlock()
+		if b.s.ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			pause = firstPause
+			continue
+		}
+		if time.Since(began) > longPause {
+			pause = firstPause
+		}
+		b.s.cfg.Log.Debug("bucket is read again", "bucket", b.name, "err", err, "in", pause)
+		select {
+		case <-b.s.ctx.Done():
+			return
+		case <-b.again:
+			pause = firstPause
+		case <-time.After(pause):
+			pause = min(2*pause, longPause)
+		}
+	}
+}
+
+// read follows the bucket until it has to be read anew, which is no error, or something goes wrong.
+func (b *Bucket[T]) read() error {
+	ctx, cancel := context.WithCancel(b.s.ctx)
+	defer cancel()
+	kv, made, err := b.s.keyValue(ctx, b.name)
+	if err != nil {
+		return err
+	}
+	w, err := kv.WatchAll(ctx)
+	if err != nil {
+		return fmt.Errorf("bucket %s: %w", b.name, err)
+	}
+	defer func() {
+		w.Stop()
+		for range w.Updates() { // else the one who fills it waits for ever
+		}
+	}()
+	b.begin(kv, made)
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-b.again:
+			return nil
+		case e, ok := <-w.Updates():
+			switch {
+			case !ok:
+				return fmt.Errorf("bucket %s: the server has ended the watch", b.name)
+			case e == nil:
+				b.complete()
+			default:
+				b.see(ctx, kv, e)
+			}
+		}
+	}
+}
+
+// begin starts a reading of the whole bucket.
+func (b *Bucket[T]) begin(kv jetstream.KeyValue, made bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.epoch++
+	b.kv = kv
+	clear(b.aside)
+	if !made {
+		return
+	}
+	// The server has lost the bucket. What we know is the best there is: it goes back.
+	back := 0
+	for key, e := range b.known {
+		if !e.gone && b.waiting[key] == nil {
+			b.waiting[key] = &change[T]{key: key, value: e.value, raw: e.raw}
+			b.order = append(b.order, key)
+			back++
+		}
+	}
+	if back > 0 {
+		b.s.cfg.Log.Error("the state server has lost a bucket: what is known of it is written back", "bucket", b.name, "records", back)
+	}
+}
+
+// complete ends the reading of the whole bucket: what it did not mention is gone.
+func (b *Bucket[T]) complete() {
+	b.mu.Lock()
+	for key, e := range b.known {
+		if e.epoch == b.epoch {
+			continue
+		}
+		delete(b.known, key)
+		if !e.gone {
+			b.tell(Change[T]{Key: key, Gone: true})
+		}
+	}
+	b.live, b.kill = context.WithCancel(b.s.ctx)
+	b.fails(nil)
+	first := false
+	select {
+	case <-b.synced:
+	default:
+		// What there was from the start is no news.
+		clear(b.news)
+		first = true
+	}
+	wake := b.toWake()
+	b.mu.Unlock()
+	if first {
+		close(b.synced)
+	}
+	wake()
+	poke(b.write)
+}
+
+// see takes in what the server tells of one key.
+func (b *Bucket[T]) see(ctx context.Context, kv jetstream.KeyValue, e jetstream.KeyValueEntry) {
+	ev := event[T]{key: e.Key(), revision: e.Revision()}
+	key, ok := unescape(e.Key())
+	if e.Operation() == jetstream.KeyValuePut {
+		err := errors.New("its key is none of ours")
+		if ok {
+			ev.value, err = b.spec.decode(key, e.Value())
+		}
+		if err != nil {
+			b.setAside(ctx, kv, e, key, ok, err)
+			return
+		}
+		ev.raw = e.Value()
+		if ev.raw == nil {
+			ev.raw = []byte{}
+		}
+	} else if !ok {
+		return
+	}
+	ev.key = key
+	b.mu.Lock()
+	if b.flight != nil && b.flight.key == key {
+		b.held = &ev // whether it is ours is known when the answer is there
+	} else {
+		b.take(ev)
+	}
+	wake := b.toWake()
+	b.mu.Unlock()
+	wake()
+}
+
+// take brings what is known up to date. The lock is held.
+func (b *Bucket[T]) take(ev event[T]) {
+	old, had := b.known[ev.key]
+	if had && old.epoch == b.epoch && ev.revision <= old.revision {
+		return
+	}
+	delete(b.aside, ev.key)
+	b.known[ev.key] = entry[T]{ev.value, ev.raw, ev.revision, b.epoch, ev.raw == nil}
+	had = had && !old.gone
+	if had != (ev.raw != nil) || had && !bytes.Equal(old.raw, ev.raw) {
+		b.tell(Change[T]{ev.key, ev.value, ev.raw == nil})
+	}
+}
+
+// tell notes another node's change, unless one of ours will overwrite it. The lock is held.
+func (b *Bucket[T]) tell(c Change[T]) {
+	if b.waiting[c.Key] == nil {
+		b.news[c.Key] = c
+	}
+}
+
+// toWake returns what to call when the lock has been given back.
+func (b *Bucket[T]) toWake() func() {
+	if b.wake == nil || len(b.news) == 0 {
+		return func() {}
+	}
+	return b.wake
+}
+
+// setAside keeps a record that cannot be read from doing harm and from being lost. One of a later version stays where it
+// is, for the nodes that can read it; any other is moved into the quarantine.
+func (b *Bucket[T]) setAside(ctx context.Context, kv jetstream.KeyValue, e jetstream.KeyValueEntry, key string, ours bool, reason error) {
+	a := Aside{b.name, e.Key(), e.Revision(), reason.Error(), time.Now().UTC(), e.Value()}
+	first := b.s.report(a)
+	b.mu.Lock()
+	last, had := b.known[key]
+	if had = had && ours && !last.gone; had { // the last that was readable stays known
+		last.epoch, last.revision = b.epoch, e.Revision()
+		b.known[key] = last
+	}
+	if ours {
+		b.aside[key] = aside{e.Revision(), e.Value()}
+	}
+	b.mu.Unlock()
+	log := b.s.cfg.Log.With("bucket", b.name, "key", e.Key(), "revision", e.Revision(), "reason", reason)
+	if errors.Is(reason, errNewer) {
+		if first {
+			log.Error("a record cannot be read and is left alone: update this Earshot")
+		}
+		return
+	}
+	if err := b.s.quarantine(ctx, a); err != nil {
+		log.Error("a record cannot be read and stays where it is, since it could not be moved", "err", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	// In the place of exactly this one: somebody may have written a better one meanwhile.
+	var err error
+	if had {
+		_, err = kv.Update(ctx, e.Key(), last.raw, e.Revision())
+	} else {
+		err = kv.Delete(ctx, e.Key(), jetstream.LastRevision(e.Revision()))
+	}
+	if err != nil {
+		log.Error("a record cannot be read; it was copied to "+quarantine+" and is still in its place", "err", err)
+		return
+	}
+	log.Error("a record cannot be read and was moved to "+quarantine, "replaced", had)
+}
+
+// quarantine stores a copy of an unreadable record. The key names the very revision, so that doing it twice is once.
+func (s *Store) quarantine(ctx context.Context, a Aside) error {
+	kv, _, err := s.keyValue(ctx, quarantine)
+	if err != nil {
+		return err
+	}
+	raw, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	_, err = kv.Put(ctx, a.Bucket+"."+a.Key+"."+strconv.FormatUint(a.Revision, 10), raw)
+	return err
+}
+
+// Quarantined returns every record that was moved away, of all buckets and times.
+func (s *Store) Quarantined(ctx context.Context) ([]Aside, error) {
+	kv, _, err := s.keyValue(ctx, quarantine)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	w, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		w.Stop()
+		for range w.Updates() {
+		}
+	}()
+	var all []Aside
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case e, ok := <-w.Updates():
+			if !ok || e == nil {
+				return all, nil
+			}
+			var a Aside
+			if err := json.Unmarshal(e.Value(), &a); err != nil {
+				a = Aside{Bucket: quarantine, Key: e.Key(), Revision: e.Revision(), Reason: err.Error(), At: e.Created(), Data: e.Value()}
+			}
+			all = append(all, a)
+		}
+	}
+}
+
+// writeAll writes what waits, one after the other.
+func (b *Bucket[T]) writeAll() {
+	pause := firstPause
+	for {
+		c, ctx := b.next()
+		if c == nil {
+			select {
+			case <-b.s.ctx.Done():
+				return
+			case <-b.write:
+			}
+			continue
+		}
+		revision, err := b.store(ctx, c)
+		b.written(c, revision, err)
+		if err == nil {
+			pause = firstPause
+			continue
+		}
+		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) {
+			b.resync() // the bucket may be gone
+		}
+		select {
+		case <-b.s.ctx.Done():
+			return
+		case <-time.After(pause):
+			pause = min(2*pause, longPause)
+		}
+	}
+}
+
+// next takes the change that has waited longest, or nil while there is none or no connection.
+func (b *Bucket[T]) next() (*change[T], context.Context) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.live == nil || len(b.order) == 0 {
+		return nil, nil
+	}
+	key := b.order[0]
+	b.order = b.order[1:]
+	b.flight = b.waiting[key]
+	delete(b.waiting, key)
+	return b.flight, b.live
+}
+
+func (b *Bucket[T]) store(ctx context.Context, c *change[T]) (revision uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	key, err := escape(c.key)
+	if err != nil {
+		return 0, err
+	}
+	b.mu.Lock()
+	kv := b.kv
+	unread, is := b.aside[c.key]
+	b.mu.Unlock()
+	if is {
+		// What we could not read is about to be overwritten.
+		a := Aside{b.name, key, unread.revision, "it was overwritten", time.Now().UTC(), unread.raw}
+		if err := b.s.quarantine(ctx, a); err != nil {
+			return 0, err
+		}
+	}
+	if c.raw != nil {
+		return kv.Put(ctx, key, c.raw)
+	}
+	return 0, kv.Delete(ctx, key) // which does not tell the revision
+}
+
+// written takes in the answer to a change.
+func (b *Bucket[T]) written(c *change[T], revision uint64, err error) {
+	b.mu.Lock()
+	b.flight = nil
+	held := b.held
+	b.held = nil
+	waiters := c.waiters
+	c.waiters = nil
+	if err == nil {
+		b.fails(nil)
+		delete(b.aside, c.key)
+		old := b.known[c.key]
+		if c.raw == nil {
+			revision = old.revision // the watch tells the true one soon
+		}
+		if old.epoch != b.epoch || old.revision <= revision {
+			b.known[c.key] = entry[T]{c.value, c.raw, revision, b.epoch, c.raw == nil}
+		}
+	} else {
+		err = b.notYet(err)
+		b.fails(err)
+		if b.waiting[c.key] == nil {
+			b.waiting[c.key] = c
+			b.order = append(b.order, c.key)
+		}
+	}
+	if held != nil {
+		b.take(*held) // unless it is what we have just written, or older
+	}
+	wake := b.toWake()
+	b.mu.Unlock()
+	for _, w := range waiters {
+		w <- err
+	}
+	wake()
+}
