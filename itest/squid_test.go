@@ -45,7 +45,9 @@ func squid(t *testing.T, version string) {
 	b := place(bob)
 
 	ann.bot.Chat("is anybody here?")
-	bob.bot.Await("chat", func(e peer.Event) bool { return e.Text == "<Ann> is anybody here?" || e.Text == "Ann: is anybody here?" })
+	bob.bot.Await("chat", func(e peer.Event) bool {
+		return e.Text == "<Ann> is anybody here?" || e.Text == "Ann: is anybody here?"
+	})
 
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})
 	bob.connect(client.Config{Ask: caps.Set{Audio: 2}})

@@ -1,0 +1,583 @@
+package itest
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/voice/client"
+)
+
+// phased are one version of each way in which a client can be told something:
+// JSON in play, NBT in play, in configuration, and before there was one.
+var phased = []string{"1.8.8", "1.19.4", "1.20.4", "1.21.4"}
+
+// cable is a connection between the program and a backend that a test can cut.
+type cable struct {
+	addr string
+
+	mu     sync.Mutex
+	cut    bool
+	frozen chan struct{} // closed: nothing is read from the program any more
+	ends   []*net.TCPConn
+}
+
+func newCable(t *testing.T, to string) *cable {
+	c := &cable{frozen: make(chan struct{})}
+	over := make(chan struct{})
+	c.addr = serving(t, func(in net.Conn) {
+		out, err := net.Dial("tcp", to)
+		if err != nil {
+			return
+		}
+		defer out.Close()
+		c.mu.Lock()
+		c.ends = append(c.ends, in.(*net.TCPConn), out.(*net.TCPConn))
+		cut := c.cut
+		c.mu.Unlock()
+		if cut {
+			return
+		}
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			io.Copy(in, out)
+			in.Close()
+		}()
+		buf := make([]byte, 4096)
+		for {
+			select {
+			case <-c.frozen:
+				<-over
+			default:
+			}
+			n, err := in.Read(buf)
+			if err != nil {
+				break
+			}
+			out.Write(buf[:n])
+		}
+		out.Close()
+		<-done
+	})
+	t.Cleanup(func() { // before serving's: a frozen one has to end
+		close(over)
+		c.kill()
+	})
+	return c
+}
+
+// kill ends the connections as the death of the backend's process does, and lets
+// nobody connect any more.
+func (c *cable) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = true
+	for _, e := range c.ends {
+		e.SetLinger(0)
+		e.Close()
+	}
+}
+
+// TestKicked: a backend's own words reach the player in the phase the player is
+// in; and a player who can still go elsewhere does.
+func TestKicked(t *testing.T) {
+	for _, version := range phased {
+		t.Run(version, func(t *testing.T) { kicked(t, version) })
+	}
+}
+
+func kicked(t *testing.T, version string) {
+	configures := peer.Protocol(version) >= 764
+	server := peer.Backend(t, version, peer.None, "")
+	line := newCable(t, server.Addr)
+	settings := fmt.Sprintf("online: false\nservers: {game: {address: %q}}\ntimeouts: {backend-dial: 2s}\n", line.addr)
+	p := start(t, settings+"try: [game]\n")
+	q := start(t, settings+"try: [GAME, Limbo]\n", "--offline") // names are compared without case
+	clients := peer.NewRaw(t, version)
+
+	phases := map[string]string{"login": "play", "play": "play"} // the backend's: the client's
+	if configures {
+		phases["login"], phases["config"] = "configuration", "configuration"
+	}
+	n := 0
+	for phase, state := range phases {
+		n++
+		name := fmt.Sprintf("Ann%d", n)
+		reason := "no room in " + phase + ", sorry ✓"
+		server.Refuse(name, phase, reason)
+		r := clients.Dial(p.addr, peer.Login{Name: name})
+		if e := r.Await("kicked", nil); e.Text != reason || e.State != state {
+			t.Errorf("refused in %s: the player is told %q in %s, want it in %s", phase, e.Text, e.State, state)
+		}
+		r.Await("end", nil)
+
+		// With somewhere else to go: only a client that waits for a join game already
+		// cannot be given to another server.
+		r = clients.Dial(q.addr, peer.Login{Name: name})
+		if configures && phase == "play" {
+			if e := r.Await("kicked", nil); e.Text != reason {
+				t.Errorf("refused in play: the player is told %q", e.Text)
+			}
+		} else {
+			r.Await("moved", nil)
+			r.Vanish()
+		}
+		r.Await("end", nil)
+	}
+	if n := q.metric("earshot_backend_dial_failures_total"); n < 1 {
+		t.Error("no backend failure was counted")
+	}
+
+	// In the middle of the game.
+	ann := clients.Join(p.addr, "Ann")
+	server.Joined("Ann")
+	server.Kick("Ann", "out, and stay out")
+	if e := ann.Await("kicked", nil); e.Text != "out, and stay out" || e.State != "play" {
+		t.Errorf("kicked from play: the player is told %q in %s", e.Text, e.State)
+	}
+	ann.Await("end", nil)
+	if configures { // and in the middle of a later configuration
+		ann = clients.Join(p.addr, "Ann")
+		server.Joined("Ann")
+		server.Skip("configuring", "Ann")
+		server.Reconfigure("Ann", true)
+		server.Await("configuring", "Ann", nil)
+		server.Kick("Ann", "not like this")
+		if e := ann.Await("kicked", nil); e.Text != "not like this" || e.State != "configuration" {
+			t.Errorf("kicked from configuration: the player is told %q in %s", e.Text, e.State)
+		}
+		ann.Await("end", nil)
+	}
+
+	// A backend that closes without a word, and one that dies.
+	ann = clients.Join(p.addr, "Ann")
+	server.Joined("Ann")
+	server.Drop("Ann")
+	if e := ann.Await("kicked", nil); !strings.Contains(e.Text, "game") || e.State != "play" {
+		t.Errorf("dropped: the player is told %q in %s", e.Text, e.State)
+	}
+	ann.Await("end", nil)
+	ann, bob := clients.Join(p.addr, "Ann"), clients.Join(q.addr, "Bob")
+	server.Joined("Ann")
+	server.Joined("Bob")
+	line.kill()
+	for _, r := range []*peer.Raw{ann, bob} {
+		if e := r.Await("kicked", nil); !strings.Contains(e.Text, "game") || e.State != "play" {
+			t.Errorf("the backend died: %s is told %q in %s", r.Name, e.Text, e.State)
+		}
+		r.Await("end", nil)
+	}
+	ann = clients.Dial(p.addr, peer.Login{Name: "Ann"})
+	if e := ann.Await("kicked", nil); !strings.Contains(e.Text, "game") || strings.Contains(e.Text, "127.0.0.1") {
+		t.Errorf("with the backend dead the player is told %q", e.Text)
+	}
+	clients.Join(q.addr, "Bob") // in limbo
+	if n := q.metric("earshot_players"); n != 1 {
+		t.Errorf("%v players, want Bob alone", n)
+	}
+}
+
+// TestStuckBackends: a backend may stop at any point of its login; each costs the
+// player the time that the settings say, and no more.
+func TestStuckBackends(t *testing.T) {
+	for _, version := range phased {
+		t.Run(version, func(t *testing.T) { stuckBackends(t, version) })
+	}
+}
+
+func stuckBackends(t *testing.T, version string) {
+	protocol := peer.Protocol(version)
+	compression := framed(3, field.AppendVarInt(nil, 256))
+	stages := map[string]func(net.Conn){
+		"accepts": hold,
+		"half": func(c net.Conn) {
+			if _, err := arrive(c); err == nil {
+				c.Write(compression)
+				hold(c)
+			}
+		},
+		"dribbles": func(c net.Conn) { // its login never ends although something always comes
+			name, err := arrive(c)
+			if err != nil {
+				return
+			}
+			for _, b := range success(protocol, name) {
+				if _, err := c.Write([]byte{b}); err != nil {
+					return
+				}
+				time.Sleep(200 * time.Millisecond)
+			}
+		},
+		"silent": func(c net.Conn) { // no join game, or nothing in configuration
+			if name, err := arrive(c); err == nil {
+				c.Write(success(protocol, name))
+				hold(c)
+			}
+		},
+		"hangs-up": func(c net.Conn) { arrive(c) },
+		"babbles": func(c net.Conn) {
+			arrive(c)
+			c.Write([]byte("HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis is no game server.\r\n"))
+			hold(c)
+		},
+	}
+	servers := fmt.Sprintf("  dead: {address: %q}\n", freeAddr(t))
+	for name, fn := range stages {
+		servers += fmt.Sprintf("  %s: {address: %q}\n", name, serving(t, fn))
+	}
+	settings := func(try string) string {
+		return "online: false\ntry: [" + try + "]\nservers:\n" + servers +
+			"timeouts: {backend-dial: 1s, backend-login: 1s, backend-join: 1s, backend-configuration: 1s}\n"
+	}
+	clients := peer.NewRaw(t, version)
+	p := start(t, settings("dead, accepts, half, dribbles, silent, hangs-up, babbles, limbo"))
+	begin := time.Now()
+	ann := clients.Join(p.addr, "Ann")
+	if d := time.Since(begin); d < 4*time.Second || d > 20*time.Second { // four of them wait for their second
+		t.Errorf("seven backends took %v", d)
+	}
+	if n := p.metric("earshot_backend_dial_failures_total"); n != 6 { // the silent one has taken the player
+		t.Errorf("%v backends refused", n)
+	}
+	for _, name := range []string{"dead", "accepts", "half", "dribbles", "silent", "hangs-up", "babbles"} {
+		if !strings.Contains(p.log.String(), "backend="+name) {
+			t.Errorf("the log does not name %s", name)
+		}
+	}
+	if ann.Count("kicked") != 0 {
+		t.Error("the player was told of it")
+	}
+
+	if protocol == 765 {
+		for name, want := range map[string]string{
+			"dead": "Cannot connect to server dead", "accepts": "accepts does not answer", "silent": "silent", "babbles": "server babbles",
+		} {
+			q := start(t, settings(name))
+			r := clients.Dial(q.addr, peer.Login{Name: "Bob"})
+			if e := r.Await("kicked", nil); !strings.Contains(e.Text, want) || e.State != "configuration" {
+				t.Errorf("the player of a backend that is %s is told %q in %s", name, e.Text, e.State)
+			}
+			r.Await("end", nil)
+		}
+	}
+	if protocol >= 764 { // the client is told that the configuration is over, and then nothing
+		v := proto.Lookup(protocol)
+		finish, _ := v.ID(proto.Config, proto.Clientbound, proto.FinishConfiguration)
+		stages["joinless"] = func(c net.Conn) {
+			if name, err := arrive(c); err == nil {
+				c.Write(append(success(protocol, name), framed(finish, nil)...))
+				hold(c)
+			}
+		}
+		servers += fmt.Sprintf("  joinless: {address: %q}\n", serving(t, stages["joinless"]))
+		q := start(t, settings("joinless, limbo"))
+		r := clients.Dial(q.addr, peer.Login{Name: "Bob"})
+		if e := r.Await("kicked", nil); !strings.Contains(e.Text, "joinless does not let you in") || e.State != "play" {
+			t.Errorf("the player of a backend without a join game is told %q in %s", e.Text, e.State)
+		}
+	}
+}
+
+// TestReconfiguration: a backend sends its players back to configuration, twice
+// in a row; they walk and talk on as if nothing had been.
+func TestReconfiguration(t *testing.T) {
+	versions := []string{"1.20.4", "1.21.4", "26.1"}
+	if os.Getenv("EARSHOT_LONG") != "" {
+		versions = nil
+		for _, v := range peer.Versions {
+			if v.Protocol >= 764 {
+				versions = append(versions, v.Name)
+			}
+		}
+	}
+	for _, version := range versions {
+		t.Run(version, func(t *testing.T) { reconfiguration(t, version) })
+	}
+}
+
+func reconfiguration(t *testing.T, version string) {
+	server := peer.Backend(t, version, peer.Modern, secret)
+	p := start(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q, forwarding: modern, secret: %q}}\n", server.Addr, secret))
+	bots := peer.NewBots(t, version)
+	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), server), newSpeaker(t, p, bots.Join(p.addr, "Bob"), server)
+	ann.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}})
+	bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})
+	for range 2 {
+		for _, s := range []*speaker{ann, bob} {
+			server.Reconfigure(s.bot.Name, false)
+			server.Joined(s.bot.Name)
+		}
+	}
+	server.Skip("reconfiguring", "Ann")
+	server.Reconfigure("Ann", true) // and once more, with a pause in it
+	server.Await("reconfiguring", "Ann", nil)
+	server.Finish("Ann")
+	server.Joined("Ann")
+
+	server.Skip("pos", "Ann")
+	server.Teleport("Ann", 2, 70, 2, 0, 0)
+	server.At("Ann", 2, 70, 2)
+	a := ann.bot.Goto(10, 5)
+	server.At("Ann", a.X, a.Y, a.Z)
+	server.Teleport("Bob", 0, 70, 0, 0, 0)
+	server.At("Bob", 0, 70, 0)
+	gain := math.Round(255*(1-math.Hypot(a.X, a.Z)/48)) / 255
+	bob.hears(ann, gain, a.X, a.Z)
+	ann.hears(bob, gain, -a.X, -a.Z)
+	ann.bot.Chat("still here")
+	server.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "still here" })
+	if n := p.metric("earshot_players"); n != 2 {
+		t.Errorf("%v players", n)
+	}
+	if n := p.metric("earshot_undecoded_total"); n != 0 {
+		t.Errorf("%v packets were not understood", n)
+	}
+}
+
+// flooding is a 1.8 backend that never stops talking. It tells how many bytes
+// the program has taken.
+func flooding(t *testing.T, progress func(n int)) (addr string) {
+	message := framed(0x3f, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: "test", Data: make([]byte, 16<<10)}))
+	return serving(t, func(c net.Conn) {
+		name, err := arrive(c)
+		if err != nil {
+			return
+		}
+		c.Write(append(success(proto.V1_8, name), joinGame()...))
+		for {
+			n, err := c.Write(message)
+			if progress(n); err != nil {
+				return
+			}
+		}
+	})
+}
+
+// TestStopsWhateverIsStuck: on SIGTERM the program has ten seconds, and nobody
+// who does not listen takes more of them from it.
+func TestStopsWhateverIsStuck(t *testing.T) {
+	var mu sync.Mutex
+	taken, at := 0, time.Now()
+	flood := flooding(t, func(n int) {
+		mu.Lock()
+		defer mu.Unlock()
+		taken, at = taken+n, time.Now()
+	})
+	server := peer.Backend(t, "1.8.8", peer.None, "")
+	line := newCable(t, server.Addr)
+	p := start(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q}}\n", line.addr))
+	q := start(t, fmt.Sprintf("online: false\ntry: [flood]\nservers: {flood: {address: %q}}\n", flood))
+	clients := peer.NewRaw(t, "1.8.8")
+
+	// A voice socket that is not read.
+	ann, bob := clients.Join(p.addr, "Ann"), listen(t, p, clients.Join(p.addr, "Bob"))
+	bob.ice.freeze()
+
+	// A backend that reads nothing any more, under a client that never stops.
+	close(line.frozen)
+	ann.Payload("test", make([]byte, 30<<10))
+	clients.Wander(20)
+
+	// A login that stands still, an HTTP request that is never finished, and a
+	// client that says nothing.
+	half, asking := dial(t, p.addr, ""), dial(t, p.addr, "")
+	write(t, half, hello(47, "localhost", packet.IntentLogin))
+	write(t, asking, []byte("GET /healthz HTTP/1.1\r\nHost: x\r\n"))
+	dial(t, p.addr, "")
+
+	// A client that takes nothing: the backend's flood stands before it.
+	slow := logIn(t, q.addr, "Slow")
+	slow.until(proto.JoinGame)
+	until(t, "the flood to stand still", func() bool {
+		mu.Lock()
+		defer mu.Unlock()
+		return taken > 0 && time.Since(at) > time.Second
+	})
+	q.stop() // both fail if it takes longer than ten seconds
+	p.stop()
+	for _, s := range []*program{p, q} {
+		if strings.Contains(s.log.String(), "still not stopped") {
+			t.Error("the program had to be ended by its watchdog")
+		}
+	}
+}
+
+// TestFrozenListener: a listener whose socket is not read any more costs nobody
+// else a frame, and when it is read again it is not behind.
+func TestFrozenListener(t *testing.T) {
+	p := start(t, "", "--offline")
+	clients := peer.NewRaw(t, "1.16.5")
+	ann := newSpeaker(t, p, &peer.Bot{Client: clients.Join(p.addr, "Ann").Client}, nil)
+	ann.connect(client.Config{Ask: caps.Set{Audio: 2}})
+	bob, eve := listen(t, p, clients.Join(p.addr, "Bob")), listen(t, p, clients.Join(p.addr, "Eve"))
+
+	// The largest frames there are, so that what the kernel holds for Eve is soon full.
+	sound := make([]byte, 1275)
+	sound[0] = 0xf8 // 20 ms of mono, one frame
+	var sent []time.Time
+	if err := ann.c.Begin(); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	speak := func(frames int) {
+		t.Helper()
+		for range frames {
+			<-tick.C
+			sent = append(sent, time.Now())
+			if err := ann.c.SendOpus(sound); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, l := range []*listener{bob, eve} {
+		until(t, l.bot.Name+" to hear Ann", func() bool { speak(1); return len(l.take()) > 0 })
+	}
+
+	eve.ice.freeze()
+	begin, lost := len(sent), `earshot_voice_frames_lost_total`
+	bob.take()
+	was := p.metric(lost)
+	until(t, "frames for Eve to be dropped", func() bool { speak(25); return p.metric(lost) > was+100 })
+	var heard []arrival
+	until(t, "Bob to hear every frame", func() bool {
+		heard = append(heard, bob.take()...)
+		return len(heard) > 0 && heard[len(heard)-1].seq == int64(len(sent)-1)
+	})
+	late := 0
+	for _, a := range heard {
+		if int(a.seq) >= begin && a.at.Sub(sent[a.seq]) > 100*time.Millisecond {
+			late++
+		}
+	}
+	if n := len(sent) - begin; len(heard) < n || late > n/10 {
+		t.Errorf("while Eve was frozen Bob heard %d of %d frames, %d of them late", len(heard), n, late)
+	}
+	if n := bob.c.Counters(); n.Gaps != 0 || n.Stale != 0 || n.Invalid != 0 {
+		t.Errorf("Bob's counters are %+v", n)
+	}
+
+	eve.take()
+	resumed := time.Now()
+	eve.ice.resume()
+	var fresh, after, behind int
+	until(t, "Eve to catch up", func() bool {
+		speak(1)
+		for _, a := range eve.take() {
+			delay := a.at.Sub(sent[a.seq])
+			switch {
+			case delay < 200*time.Millisecond:
+				if fresh++; fresh == 1 && a.at.Sub(resumed) > time.Second {
+					t.Errorf("Eve was up to date only %v after she was back", a.at.Sub(resumed))
+				}
+			case fresh > 0:
+				behind++
+			}
+			after++
+		}
+		return fresh >= 50
+	})
+	if behind > 5 {
+		t.Errorf("after Eve had caught up, %d of %d frames were old again", behind, after)
+	}
+	if n := eve.c.Counters(); n.Gaps < 50 {
+		t.Errorf("Eve's counters are %+v: what she could not take was not dropped", n)
+	}
+}
+
+// listener is a player whose voice socket notes when each frame came, and can
+// stop being read.
+type listener struct {
+	*speaker
+	ice *icy
+
+	mu   sync.Mutex
+	came []arrival
+}
+
+type arrival struct {
+	seq int64
+	at  time.Time
+}
+
+func listen(t *testing.T, p *program, player *peer.Raw) *listener {
+	t.Helper()
+	l := &listener{speaker: newSpeaker(t, p, &peer.Bot{Client: player.Client}, nil), ice: &icy{}}
+	o := l.invited()
+	c, err := client.Dial(t.Context(), client.Config{
+		URL: o.URL, Token: o.Token, Player: l.id, Ask: caps.Set{Audio: 2, Spatial: 1}, NoDecode: true,
+		Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			c, err := new(net.Dialer).DialContext(ctx, network, addr)
+			l.ice.Conn = c
+			return l.ice, err
+		},
+		Sound: func(s client.Sound) {
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			l.came = append(l.came, arrival{s.Seq, time.Now()})
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.c = c
+	t.Cleanup(func() {
+		l.ice.resume()
+		c.Close()
+	})
+	return l
+}
+
+// take is what has come since the last take.
+func (l *listener) take() []arrival {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.came
+	l.came = nil
+	return c
+}
+
+// icy is a connection whose reader can be stopped.
+type icy struct {
+	net.Conn
+	mu   sync.Mutex
+	thaw chan struct{} // nil: it flows
+}
+
+func (c *icy) freeze() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.thaw = make(chan struct{})
+}
+
+func (c *icy) resume() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.thaw != nil {
+		close(c.thaw)
+		c.thaw = nil
+	}
+}
+
+func (c *icy) Read(b []byte) (int, error) {
+	c.mu.Lock()
+	thaw := c.thaw
+	c.mu.Unlock()
+	if thaw != nil {
+		<-thaw
+	}
+	return c.Conn.Read(b)
+}
