@@ -110,19 +110,22 @@ func (p *Server) Serve(ln net.Listener) error {
 			}
 			return fmt.Errorf("accept players: %w", err)
 		}
-		p.mu.Lock()
-		if p.closed {
-			p.mu.Unlock()
-			c.Close()
-			continue
-		}
-		p.conns.Add(1)
-		p.mu.Unlock()
-		go func() {
-			defer p.conns.Done()
-			p.core.Serve(c)
-		}()
+		go p.Handle(c)
 	}
+}
+
+// Handle serves one connection until it ends; after Shutdown it closes it.
+func (p *Server) Handle(c net.Conn) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		c.Close()
+		return
+	}
+	p.conns.Add(1)
+	p.mu.Unlock()
+	defer p.conns.Done()
+	p.core.Serve(c)
 }
 
 // Players is a snapshot of the players, in no order.

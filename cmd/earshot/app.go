@@ -292,6 +292,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	export(pages, server.Counters(), server.Online, gateway.Stats, failures, inviter)
 	listening := a.listen
 	listening.Count = pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons)
+	listening.Players = func(c *listen.Conn) { server.Handle(c) }
 	port := listen.New(ln, listening)
 	sweeper := socket.NewSweeper()
 	sockets := upgrade.New(upgrade.Config{
@@ -323,7 +324,6 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		})
 	}
 	serve("listen", port.Serve)
-	serve("players", func() error { return server.Serve(port.Minecraft()) })
 	serve("http", func() error { return web.Serve(port.HTTP()) })
 	if a.tls != nil {
 		serve("https", func() error { return web.Serve(tls.NewListener(buffered{port.TLS()}, a.tls)) })

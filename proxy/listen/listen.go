@@ -61,6 +61,10 @@ type Config struct {
 	FirstByte   time.Duration // time from accept (or PROXY header) until a connection is told apart; 0 = 5 s
 	ProxyHeader time.Duration // time for the whole PROXY header; 0 = 3 s
 
+	// Players serves each player, ping and old client in the goroutine that has told it apart, which
+	// saves a server list ping two hand-overs; nil = they come out of [Listener.Minecraft].
+	Players func(*Conn)
+
 	Gate  func(netip.Addr) bool // may this address connect now; called once for each connection; nil = yes
 	Log   *slog.Logger          // nil = silent
 	Count func(reason string)   // a connection was closed here; safe for concurrent use; nil = not counted
@@ -193,15 +197,18 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 	l.wg.Add(1)
 	l.mu.Unlock()
 	go func() {
-		defer l.wg.Done()
-		defer l.room.Leave()
-		l.receive(tcp, from, trusted)
+		player := l.receive(tcp, from, trusted)
+		l.room.Leave()
+		l.wg.Done()
+		if player != nil {
+			l.cfg.Players(player)
+		}
 	}()
 }
 
-// receive tells one connection apart and hands it out. Nagle's algorithm is off in every
-// connection the net package makes.
-func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) {
+// receive tells one connection apart and hands it out, or returns it where Config.Players is to
+// have it. Nagle's algorithm is off in every connection the net package makes.
+func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) (player *Conn) {
 	buf := make([]byte, 0, 512)
 	var err error
 	if trusted {
@@ -226,19 +233,24 @@ func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) 
 	var why refusal
 	if errors.As(err, &why) {
 		l.refuse(tcp, from, string(why))
-		return
+		return nil
 	}
+	c := &Conn{TCPConn: tcp, remote: net.TCPAddrFromAddrPort(from), peeked: buf, legacy: k == legacy}
 	q := l.minecraft
 	switch k {
 	case httpRequest:
 		q = l.http
 	case tlsRecord:
 		q = l.tls
+	default:
+		if l.cfg.Players != nil {
+			return c
+		}
 	}
-	c := &Conn{TCPConn: tcp, remote: net.TCPAddrFromAddrPort(from), peeked: buf, legacy: k == legacy}
 	if !q.put(c, l.cfg.FirstByte) {
 		l.refuse(tcp, from, Unserved)
 	}
+	return nil
 }
 
 func (l *Listener) refuse(tcp *net.TCPConn, from netip.AddrPort, reason string) {
