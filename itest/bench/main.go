@@ -24,6 +24,8 @@ func main() {
 			log.Fatal(fanout(os.Args[2]))
 		case "relay":
 			log.Fatal(relay(os.Args[2]))
+		case "answer":
+			log.Fatal(answer())
 		}
 	}
 	only := flag.String("only", "", "voice or proxy")

@@ -26,10 +26,10 @@ type process struct {
 // is its address.
 func launch(first bool, name string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(name, args...)}
-	p.cmd.Stderr = os.Stderr
-	if !first {
+	if !first { // Earshot, whose banner is no figure; that it does not run shows soon enough
 		return p, p.cmd.Start()
 	}
+	p.cmd.Stderr = os.Stderr
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {
 		return nil, err

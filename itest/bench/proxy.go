@@ -61,6 +61,31 @@ func relay(backend string) error {
 	}
 }
 
+// answer is the baseline of server list pings: it accepts, reads once, writes
+// as much as an answer has, and closes.
+func answer() error {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(ln.Addr())
+	text := make([]byte, 300)
+	for {
+		c, err := ln.Accept()
+		if err != nil {
+			return err
+		}
+		go func() {
+			defer c.Close()
+			b := make([]byte, 512)
+			if _, err := c.Read(b); err == nil {
+				c.Write(text)
+				c.Read(b)
+			}
+		}()
+	}
+}
+
 // peer is one end of a player's path: the connection, past login.
 type peer struct {
 	conn net.Conn
@@ -455,9 +480,9 @@ func (w *path) statuses(window time.Duration) float64 {
 	start, cpu := time.Now(), w.proc.cpu()
 	hello := frameBytes(append(field.AppendString(field.AppendVarInt([]byte{0}, protocol), "127.0.0.1"), 0x63, 0xdd, 1))
 	hello = append(hello, frameBytes([]byte{0})...)
-	for range 4 {
+	for range 64 {
 		all.Go(func() {
-			buf := make([]byte, 64<<10)
+			buf := make([]byte, 4<<10)
 			for time.Since(start) < window {
 				conn, err := net.Dial("tcp", w.proc.addr)
 				if err != nil {
@@ -468,6 +493,7 @@ func (w *path) statuses(window time.Duration) float64 {
 				if _, err := conn.Read(buf); err == nil {
 					n.Add(1)
 				}
+				conn.(*net.TCPConn).SetLinger(0) // no port waits for a late segment
 				conn.Close()
 			}
 		})
@@ -580,7 +606,11 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 
 	v = b.each(ways(plain), func(w *path) (float64, error) { return w.logins(window), nil })
 	b.row("offline logins", fmt.Sprintf("%.0f/s on all cores, driver included", v[0]), v[0] >= 500, "≥ 500/s")
-	v = b.each(ways(plain), func(w *path) (float64, error) { return w.statuses(window), nil })
-	b.row("status answers", fmt.Sprintf("%.0f per CPU second", v[0]), v[0] >= 20000, "≥ 20,000/s a core")
+	bare := func() (*path, error) {
+		p, err := launch(true, selfPath(), "answer", "-")
+		return &path{"bare answer", p, newBackend(false)}, err
+	}
+	v = b.each(ways(bare, plain), func(w *path) (float64, error) { return w.statuses(window), nil })
+	b.row("status answers", fmt.Sprintf("%.0f per CPU second, accept-answer-close alone %.0f", v[1], v[0]), v[1] >= 20000, "≥ 20,000/s a core")
 	return b.good
 }
