@@ -57,6 +57,7 @@ var rooms = map[string][]string{
 var doors = map[string][]string{
 	"github.com/gobwas/ws":                {"handshake/socket", "handshake/upgrade", "voice/client"},
 	"github.com/hraban/opus":              {"voice/opus"},
+	"github.com/gopxl/beep/v2":            {"voice/soundfile"},
 	"github.com/Tnze/go-mc":               {"proxy/packet", "proxy/auth"},
 	"github.com/spf13/pflag":              {"cmd/earshot"},
 	"golang.org/x/term":                   {"bridge/commands"},

@@ -1,0 +1,19 @@
+package opus
+
+import "fmt"
+
+// MaxLong is how many samples one packet holds at most, in sound that comes from elsewhere: 120 ms.
+const MaxLong = 6 * FrameSize
+
+// DecodeLong is Decode for packets of any duration, as files have them. pcm needs room for MaxLong samples; it returns
+// how many the packet held.
+func (d *Decoder) DecodeLong(packet []byte, pcm []int16) (int, error) {
+	if len(pcm) < MaxLong {
+		return 0, fmt.Errorf("opus decoder: room for %d samples, not %d", MaxLong, len(pcm))
+	}
+	n, err := d.dec.Decode(packet, pcm)
+	if err != nil {
+		return 0, fmt.Errorf("opus decoder: %w", err)
+	}
+	return n, nil
+}
