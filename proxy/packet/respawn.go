@@ -1,0 +1,117 @@
+package packet
+
+import (
+	"fmt"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Rejoin makes the two packets by which a client of 47 to 763 that is in one backend's world comes into another's: the
+// join game to send, and the respawn to send behind it. Up to 578 the join game has another dimension than the
+// backend's, and the respawn the right one: a client keeps its chunks and entities when the dimension does not change.
+// From 735 on the join game is what the backend sent. The slices may alias join.
+func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
+	switch {
+	case protocol < proto.V1_16:
+		return rejoinByNumber(protocol, join)
+	case protocol < proto.V1_20_2:
+		respawn, err = respawnFrom(protocol, join)
+		return join, respawn, err
+	}
+	return nil, nil, fmt.Errorf("protocol %d changes servers by its configuration", protocol)
+}
+
+// hardcoreBit is part of the game mode up to 736, in join game only.
+const hardcoreBit = 8
+
+func rejoinByNumber(protocol int32, join []byte) (first, respawn []byte, err error) {
+	r := field.NewReader(join)
+	head := r.Raw(4) // entity
+	mode := r.U8()
+	var dimension int32
+	if protocol < proto.V1_9_1 {
+		dimension = int32(r.I8())
+	} else {
+		dimension = r.I32()
+	}
+	tail := *r
+	var difficulty, seed []byte
+	if protocol < proto.V1_14 {
+		difficulty = r.Raw(1)
+	}
+	if protocol >= proto.V1_15 {
+		seed = r.Raw(8)
+	}
+	r.U8() // players
+	level := r.StringBytes(maxName)
+	if err := r.Err(); err != nil {
+		return nil, nil, err
+	}
+	other := int32(0)
+	if dimension == 0 {
+		other = -1
+	}
+	first = append(append(first, head...), mode)
+	if protocol < proto.V1_9_1 {
+		first = append(first, byte(other))
+	} else {
+		first = field.AppendI32(first, other)
+	}
+	first = append(first, tail.Rest()...)
+
+	respawn = field.AppendI32(respawn, dimension)
+	respawn = append(append(respawn, difficulty...), seed...)
+	respawn = append(respawn, mode&^hardcoreBit)
+	return first, field.AppendBytes(respawn, level), nil
+}
+
+func respawnFrom(protocol int32, join []byte) (respawn []byte, err error) {
+	r := field.NewReader(join)
+	r.I32() // entity
+	if protocol >= proto.V1_16_2 {
+		r.Bool() // hardcore
+	}
+	mode := r.U8()
+	if protocol < proto.V1_16_2 {
+		mode &^= hardcoreBit
+	}
+	previous := r.U8()
+	skipStrings(r)
+	r.SkipNBT(true) // registries
+	from := *r
+	skipDimension(r, protocol)
+	r.StringBytes(maxName) // world
+	r.I64()                // hashed seed
+	place := between(from, r)
+	if protocol < proto.V1_16_2 {
+		r.U8() // players
+	} else {
+		r.VarInt()
+	}
+	r.VarInt() // view distance
+	if protocol >= proto.V1_18 {
+		r.VarInt() // simulation distance
+	}
+	r.Raw(2) // reduced debug info, respawn screen
+	flags := r.Raw(2)
+	from = *r
+	if protocol >= proto.V1_19 {
+		if r.Bool() { // last death
+			r.StringBytes(maxName)
+			r.I64()
+		}
+	}
+	if protocol >= proto.V1_20 {
+		r.VarInt() // portal cooldown
+	}
+	end := between(from, r)
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	respawn = append(respawn, place...)
+	respawn = append(respawn, mode, previous)
+	respawn = append(respawn, flags...)
+	respawn = append(respawn, 0) // keep nothing: a bool up to 760, bits from 761 on
+	return append(respawn, end...), nil
+}
