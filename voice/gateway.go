@@ -21,6 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/conn"
 	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/speaker"
 )
 
 // Config is how a gateway behaves.
@@ -30,14 +31,35 @@ type Config struct {
 
 	// OpusOK replaces the check that a frame is 20 ms of mono sound, for load generators that send no Opus. nil checks.
 	OpusOK func(opus []byte) bool
+
+	SoundboardOff bool // at the start; see [Gateway.SetSoundboard]
+
+	// MayPlay tells whether a player may use the soundboard. It is asked for each frame of a clip and must not block. nil
+	// lets everybody.
+	MayPlay func(player uuid.UUID) bool
+
+	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
+	// not block. nil tells nobody.
+	Notice func(player uuid.UUID, why Reason)
 }
+
+// Reason is why a player is told that nobody hears something; its String is a sentence for the player.
+type Reason = conn.Reason
+
+// The reasons.
+const (
+	SoundboardOff     = conn.SoundboardOff
+	SoundboardRefused = conn.SoundboardRefused
+)
 
 // Gateway joins sockets to the players of a world. Make one with [New].
 type Gateway struct {
-	reg   *world.Registry
-	log   *slog.Logger
-	conf  conn.Config
-	stats conn.Stats
+	reg      *world.Registry
+	log      *slog.Logger
+	conf     conn.Config
+	stats    conn.Stats
+	board    conn.Soundboard
+	speakers *speaker.Set
 
 	ctx     context.Context // of the sockets
 	cancel  context.CancelFunc
@@ -54,7 +76,9 @@ type Gateway struct {
 }
 
 // Offers is what the gateway can negotiate.
-func Offers() caps.Set { return caps.Set{Audio: 2, Status: 1, Spatial: 1, Pose: 1} }
+func Offers() caps.Set {
+	return caps.Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Pose: 1}
+}
 
 // New starts a gateway on a world.
 func New(cfg Config, reg *world.Registry) *Gateway {
@@ -72,7 +96,13 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	h := hub.New(reg, cfg.Policy)
-	g.conf = conn.Config{Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK}
+	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
+	g.board.Allowed = cfg.MayPlay
+	g.board.On.Store(!cfg.SoundboardOff)
+	g.conf = conn.Config{
+		Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK,
+		Soundboard: &g.board, Speakers: g.speakers, Notice: cfg.Notice,
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); h.Run(ctx) }()
@@ -137,7 +167,16 @@ type deaf struct{}
 func (deaf) Binary([]byte) {}
 func (deaf) Text([]byte)   {}
 
-// Close ends all sockets with [socket.ShuttingDown] and waits for them and for the hub. Accept refuses from now on.
+// Speakers are the speaker channels: sound from places, with names. It works until [Gateway.Close], which closes them.
+// They begin to sound for players who join later, too; what they are is not kept anywhere else.
+func (g *Gateway) Speakers() *speaker.Set { return g.speakers }
+
+// SetSoundboard switches the soundboard on or off from the next frame on. While it is off clients still negotiate it, and
+// all that they send by it is dropped, so that they do not send it by the microphone.
+func (g *Gateway) SetSoundboard(on bool) { g.board.On.Store(on) }
+
+// Close ends all sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for the hub. Accept
+// refuses from now on.
 // When ctx ends first, the sockets that are left end within two seconds on their own.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
@@ -147,6 +186,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		g.serving.Wait()
+		g.speakers.Close()
 		g.stopHub()
 		close(done)
 	}()
@@ -204,7 +244,7 @@ type Stats struct {
 // Stats reads the counters.
 func (g *Gateway) Stats() Stats {
 	s := Stats{
-		Frames: g.stats.Frames.Load(), Delivered: g.stats.Delivered.Load(),
+		Frames: g.stats.Frames.Load(), Delivered: g.stats.Delivered.Load() + g.speakers.Delivered(),
 		Dropped: make(map[string]uint64), Lost: make(map[string]uint64), Ended: make(map[string]uint64),
 	}
 	for _, d := range conn.Drops() {

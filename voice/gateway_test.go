@@ -865,7 +865,7 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		lost = append(lost, d.String())
 	}
 	for what, m := range map[string]map[string]uint64{
-		"bad_length bad_stream bad_sequence bad_opus rate not_listed no_position": st.Dropped,
+		"bad_length bad_stream bad_sequence bad_opus rate not_listed no_position bad_kind clip_rate clip_start clip_over clips_off clips_refused": st.Dropped,
 		strings.Join(lost, " "): st.Lost,
 		"1001 1002 1003 1007 1009 1011 4001 4003 4008 peer dead broken": st.Ended,
 	} {

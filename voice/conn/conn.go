@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
@@ -33,7 +35,7 @@ const (
 // Drop says why a frame of a client was not routed.
 type Drop uint8
 
-// The reasons, in the order of the checks.
+// The reasons, in the order of the checks, first those of the microphone.
 const (
 	BadLength Drop = iota
 	BadStream
@@ -42,6 +44,12 @@ const (
 	TooMany   // over the budget
 	NotListed // the client joined or left in this very moment
 	NoPose    // it is not known where the player is
+	BadKind
+	ClipRate     // over the soundboard's budget
+	ClipStart    // of a clip that comes too soon after another one, or of one of too many
+	ClipOver     // of a clip that another one has taken the place of
+	ClipsOff     // the soundboard is switched off
+	ClipsRefused // the player may not use it
 	numDrops
 )
 
@@ -56,7 +64,8 @@ func Drops() []Drop {
 
 // String is the reason in a word or two, fit for a metric label.
 func (d Drop) String() string {
-	return [numDrops]string{"bad_length", "bad_stream", "bad_sequence", "bad_opus", "rate", "not_listed", "no_position"}[d]
+	return [numDrops]string{"bad_length", "bad_stream", "bad_sequence", "bad_opus", "rate", "not_listed", "no_position",
+		"bad_kind", "clip_rate", "clip_start", "clip_over", "clips_off", "clips_refused"}[d]
 }
 
 // Stats count what all clients sent. The zero value is ready.
@@ -72,6 +81,21 @@ type Config struct {
 	Stats  *Stats
 	Log    *slog.Logger
 	OpusOK func(opus []byte) bool // what passes as one frame of speech; nil is wire.OpusOK
+
+	Soundboard *Soundboard // nil: clips are dropped
+	Speakers   Speakers    // nil: there are none
+
+	// Notice has a player told, on the action bar, why nobody hears what the player sends: at most once per NoticeEvery
+	// and reason. It must not block. nil tells nobody.
+	Notice func(player uuid.UUID, why Reason)
+}
+
+// Speakers is what clients need of the speaker channels.
+type Speakers interface {
+	// Mic takes a frame of a microphone that has passed all checks, for the channels that carry it.
+	Mic(from *route.Member, stream, seq int64, opus []byte)
+	// Join has show called with each new snapshot for the player until leave is.
+	Join(player uuid.UUID, show func(text []byte)) (leave func())
 }
 
 // Conn is one client; it is the [hub.Client] and the [socket.Handler] of its socket.
@@ -85,6 +109,8 @@ type Conn struct {
 	mic    *route.Source
 
 	// The reader's.
+	clips         clips
+	told          [numReasons]time.Time
 	frames, texts bucket
 	bad           []time.Time // of the last BadFrames discarded frames, in a ring
 	discarded     int
@@ -103,7 +129,11 @@ func New(cfg Config, sock *socket.Socket, p *world.Player, c caps.Set) *Conn {
 			k.out = wire.S2CSpatial
 		}
 	}
-	k.member = cfg.Hub.Join(p, k, c.Status == 1, c.Pose == 1)
+	if c.Soundboard != 0 {
+		k.in = wire.C2SBoard
+		k.clips.init(c.Soundboard)
+	}
+	k.member = cfg.Hub.Join(p, k, c)
 	k.mic = route.NewSource(&k.member.Member)
 	return k
 }
@@ -111,13 +141,16 @@ func New(cfg Config, sock *socket.Socket, p *world.Player, c caps.Set) *Conn {
 // Run serves the client until its socket ends, and tells why it did.
 func (k *Conn) Run(ctx context.Context) error {
 	defer k.cfg.Hub.Leave(k.member)
+	if k.caps.Speakers == 1 && k.cfg.Speakers != nil {
+		defer k.cfg.Speakers.Join(k.member.Player.ID, func(text []byte) { k.Show(hub.Speakers, text) })()
+	}
 	return k.sock.Run(ctx, k)
 }
 
 // Close ends the client; Run returns soon after.
 func (k *Conn) Close(code socket.Code) { k.sock.Close(code, "") }
 
-// Binary takes a frame of the microphone.
+// Binary takes a frame of the microphone, or of a clip.
 func (k *Conn) Binary(p []byte) {
 	k.frame(p)
 	k.cfg.Stats.Frames.Add(1)
@@ -134,11 +167,23 @@ func (k *Conn) frame(p []byte) {
 		k.discard(now, BadOpus)
 		return
 	}
+	if f.Source == wire.Board {
+		k.clip(now, &f)
+		return
+	}
 	if !k.frames.take(now) {
 		k.drop(TooMany)
 		return
 	}
-	n, outcome := k.mic.Send(k.cfg.Hub.Table(), f.Stream, f.Seq, f.Opus)
+	k.route(k.mic, &f)
+	if k.cfg.Speakers != nil {
+		k.cfg.Speakers.Mic(&k.member.Member, f.Stream, f.Seq, f.Opus)
+	}
+}
+
+// route sends a frame that has passed the checks to whoever hears it.
+func (k *Conn) route(src *route.Source, f *wire.C2S) {
+	n, outcome := src.Send(k.cfg.Hub.Table(), f.Stream, f.Seq, f.Opus)
 	switch outcome {
 	case route.NotListed:
 		k.drop(NotListed)
@@ -157,6 +202,8 @@ func reason(err error) Drop {
 		return BadStream
 	case wire.BadSequence:
 		return BadSequence
+	case wire.BadKind:
+		return BadKind
 	}
 	return BadLength
 }
@@ -207,9 +254,24 @@ func (k *Conn) end(code socket.Code, why string) {
 
 // Deliver writes a frame in the client's format.
 func (k *Conn) Deliver(f *route.Frame) {
-	var head [wire.HeadS2CPlayer]byte
-	s := wire.S2C{Kind: wire.KindPlayer, Source: f.Speaker, Gain: f.Gain, DX: f.DX, DZ: f.DZ, Stream: f.Stream, Seq: f.Seq}
-	k.sock.Audio(wire.AppendS2CHead(head[:0], k.out, &s), f.Opus)
+	var head [wire.HeadS2CChannel]byte
+	s := wire.S2C{Source: f.Speaker, Gain: f.Gain, DX: f.DX, DZ: f.DZ, Stream: f.Stream, Seq: f.Seq}
+	switch f.Kind {
+	case route.Clip:
+		s.Kind = wire.KindBoard
+	case route.Channel:
+		s.Kind, s.Source, s.Origin = wire.KindChannel, f.Channel, f.Speaker
+	}
+	if h := wire.AppendS2CHead(head[:0], k.out, &s); len(h) > 0 { // the format has the kind
+		k.sock.Audio(h, f.Opus)
+	}
+}
+
+// Retract takes back what is queued of a speaker channel.
+func (k *Conn) Retract(channel uuid.UUID) {
+	if k.out == wire.S2CSpatial {
+		k.sock.Retract(append([]byte{byte(wire.KindChannel)}, channel[:]...))
+	}
 }
 
 // Show queues a view.

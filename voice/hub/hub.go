@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/roster"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -42,6 +43,7 @@ type View uint8
 const (
 	Roster View = iota
 	Pose
+	Speakers // which the speakers' set shows, not the hub
 )
 
 // Client is the hub's hold on one socket. No method may block.
@@ -113,10 +115,12 @@ func New(reg *world.Registry, p route.Policy) *Hub {
 	}
 }
 
-// Join takes a client in with the next turn, in place of another one of the same player. status and pose say what it
-// negotiated.
-func (h *Hub) Join(p *world.Player, c Client, status, pose bool) *Member {
-	m := &Member{Member: route.Member{Player: p, Receiver: c}, client: c, status: status, pose: pose, at: -1}
+// Join takes a client in with the next turn, in place of another one of the same player. has is what it negotiated.
+func (h *Hub) Join(p *world.Player, c Client, has caps.Set) *Member {
+	m := &Member{
+		Member: route.Member{Player: p, Receiver: c, Clips: has.Soundboard != 0, Channels: has.Spatial == 1},
+		client: c, status: has.Status == 1, pose: has.Pose == 1, at: -1,
+	}
 	h.post(arrival{m: m})
 	return m
 }

@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -151,7 +152,14 @@ func (x *test) player(name string) *world.Player {
 
 func (x *test) voice(p *world.Player, status, pose bool) *person {
 	f := &fake{}
-	m := x.hub.Join(p, f, status, pose)
+	var has caps.Set
+	if status {
+		has.Status = 1
+	}
+	if pose {
+		has.Pose = 1
+	}
+	m := x.hub.Join(p, f, has)
 	return &person{m, f, route.NewSource(&m.Member)}
 }
 
@@ -515,7 +523,7 @@ func BenchmarkTurn(b *testing.B) {
 		p.Show(ids...)
 		p.SetFacts(world.Facts{Place: place})
 		p.SetPose(&world.Pose{Place: place})
-		all = append(all, h.Join(p, silent{}, true, false))
+		all = append(all, h.Join(p, silent{}, caps.Set{Status: 1}))
 	}
 	now := time.Now()
 	for range 100 {
