@@ -5,7 +5,9 @@
 package gain
 
 import (
+	"cmp"
 	"math"
+	"slices"
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -16,12 +18,55 @@ type Rules struct {
 	Default float64            // blocks at which an ordinary voice has faded to nothing; 0 silences
 	Worlds  map[string]float64 // overrides Default, by "backend/world" or, where that is missing, by "world"
 
+	Regions []Region // override both
+
 	// Whisper and Shout scale the range of those who whisper and shout. 0 means that the server does not offer the
 	// tier: who uses it all the same is heard as in ordinary speech, since the client may be one reload behind.
 	Whisper, Shout float64
 }
 
-// Range is how far an ordinary voice carries at a place, in blocks.
+// Region is a box in a world in which a voice carries differently.
+type Region struct {
+	Name     string     // for people
+	World    string     // "backend/world" or "world"
+	Min, Max [3]float64 // its corners, x, y and z; both are inside
+	Priority int        // of all regions around a spot the highest decides, and then the smallest
+	Range    float64    // as [Rules.Default]
+}
+
+func (r *Region) holds(x, y, z float64) bool {
+	return x >= r.Min[0] && x <= r.Max[0] && y >= r.Min[1] && y <= r.Max[1] && z >= r.Min[2] && z <= r.Max[2]
+}
+
+func (r *Region) volume() float64 {
+	return (r.Max[0] - r.Min[0]) * (r.Max[1] - r.Min[1]) * (r.Max[2] - r.Min[2])
+}
+
+// Zones are the regions of a place, for [At]: of two that hold a spot, the one that decides comes first.
+func (r *Rules) Zones(p *world.Place) []Region {
+	var zones []Region
+	for _, z := range r.Regions {
+		if z.World == p.World || z.World == p.Backend+"/"+p.World {
+			zones = append(zones, z)
+		}
+	}
+	slices.SortStableFunc(zones, func(a, b Region) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.volume(), b.volume()))
+	})
+	return zones
+}
+
+// At is how far an ordinary voice carries at a spot of the place of which these are the zones and base is the range.
+func At(zones []Region, base, x, y, z float64) float64 {
+	for i := range zones {
+		if zones[i].holds(x, y, z) {
+			return zones[i].Range
+		}
+	}
+	return base
+}
+
+// Range is how far an ordinary voice carries at a place outside its regions, in blocks.
 func (r *Rules) Range(p *world.Place) float64 {
 	if len(r.Worlds) > 0 {
 		if v, ok := r.Worlds[p.Backend+"/"+p.World]; ok {

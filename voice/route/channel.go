@@ -49,8 +49,8 @@ func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int
 		if slot < 0 || slot >= len(t.rows) || t.rows[slot].member != origin {
 			return 0
 		}
-		if may = t.rows[slot].may; may == nil {
-			return 0 // nothing is known of where the origin is
+		if may = t.rows[slot].may; may == nil || t.rows[slot].deny[Voice] != Routed {
+			return 0 // nothing is known of where the origin is, or it may not be heard at all
 		}
 		f.Speaker = origin.Player.ID
 	}

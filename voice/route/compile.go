@@ -7,6 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/relation"
 )
 
 // Spectators is who hears a spectator. Spectators themselves hear everybody.
@@ -69,24 +70,30 @@ type Compiler struct {
 	epochs  uint64 // the last one given out
 	next    int    // slot at which Look goes on
 
-	asked []*world.Player // everybody; empty when that has changed
+	asked    []*world.Player // everybody; empty when that has changed
+	groups   Groups
+	declared *relation.Table
 	// Scratch of one call.
-	seen       []*world.Player
-	fresh      set
-	groups     map[*world.Place]*group
-	groupOf    []*group // by slot
-	spectators set
+	seen        []*world.Player
+	fresh       set
+	gatherings  map[*world.Place]*gathering
+	gatheringOf []*gathering // by slot
+	spectators  set
+	hearing     set // who is neither deafened nor forbidden to listen
+	together    set
+	nobody      [3]set
 }
 
-// group is the members in one place.
-type group struct {
-	ears  set     // of those who are not deafened
+// gathering is the members in one place.
+type gathering struct {
+	ears  set     // of those who want to hear, and may
 	reach float64 // of an ordinary voice
+	zones []gain.Region
 }
 
 // NewCompiler returns a compiler without members.
 func NewCompiler(p Policy) *Compiler {
-	return &Compiler{policy: p, groups: make(map[*world.Place]*group)}
+	return &Compiler{policy: p, gatherings: make(map[*world.Place]*gathering)}
 }
 
 // Add takes a member in. It hears and is heard once rosters have told of it; see [Compiler.Tell].
@@ -114,7 +121,6 @@ func (c *Compiler) Add(m *Member) {
 		*s = make(set, c.words)
 	}
 	m.sight = m.Player.SightVersion() - 1 // Look has to look
-	m.factor = 1
 	c.epochs++
 	m.epoch = c.epochs
 	for _, o := range c.members {
@@ -163,7 +169,7 @@ func (c *Compiler) SetDeafened(m *Member, on bool) {
 }
 
 // SetTier says how loudly the member speaks.
-func (c *Compiler) SetTier(m *Member, t line.Tier) { m.factor = c.policy.Gain.Factor(t) }
+func (c *Compiler) SetTier(m *Member, t line.Tier) { m.tier = t }
 
 // Look reads again whom the players see, of at most so many players whose sight has changed, and tells whether that
 // was all. A backend that shows one more player to a thousand changes a thousand sights at once, which is more than
@@ -265,69 +271,45 @@ func (c *Compiler) Compile() *Table {
 		players: make([]*world.Player, n), listeners: make([]listener, n), rows: make([]row, n),
 		clips: make(set, c.words), channels: make(map[*world.Place]set),
 	}
-	clear(c.groups)
-	c.groupOf = append(c.groupOf[:0], make([]*group, n)...)
-	c.spectators = c.blank(c.spectators)
-	speakers := 0
+	placed := c.survey()
 	for slot, m := range c.members {
 		if m == nil {
 			continue
 		}
 		t.players[slot], t.listeners[slot] = m.Player, listener{m.Receiver, m.epoch}
-		t.rows[slot].member = m
 		if m.Clips {
 			t.clips.add(slot)
 		}
-		facts := m.Player.Facts()
-		if facts.Place == nil {
-			continue
-		}
-		speakers++
-		g := c.groups[facts.Place]
-		if g == nil {
-			g = &group{make(set, c.words), c.policy.Gain.Range(facts.Place)}
-			c.groups[facts.Place] = g
-		}
-		c.groupOf[slot] = g
-		if !m.deafened {
-			g.ears.add(slot)
-			if m.Channels {
-				if t.channels[facts.Place] == nil {
-					t.channels[facts.Place] = make(set, c.words)
-				}
-				t.channels[facts.Place].add(slot)
+		if g := c.gatheringOf[slot]; g != nil && m.Channels && c.hearing.has(slot) {
+			if t.channels[m.place] == nil {
+				t.channels[m.place] = make(set, c.words)
 			}
-		}
-		if facts.Mode == world.Spectator {
-			c.spectators.add(slot)
+			t.channels[m.place].add(slot)
 		}
 	}
-	sets := make(set, 2*speakers*c.words) // of all rows in one allocation
+	sets := make(set, 2*placed*c.words) // of all rows in one allocation
+	var wides set
+	wide := c.nobody[0]
 	for slot, m := range c.members {
-		g := c.groupOf[slot]
-		if g == nil {
+		if m == nil {
 			continue
 		}
 		r := &t.rows[slot]
-		r.reach = gain.Reach(g.reach, g.reach, m.factor) // both ends are in one place
-		r.normal = gain.Reach(g.reach, g.reach, 1)
-		r.near, r.may, sets = sets[:c.words:c.words], sets[c.words:2*c.words:2*c.words], sets[2*c.words:]
-		spectator := c.spectators.has(slot)
-		for i := range r.near {
-			ears := m.heard[i]
-			if spectator {
-				switch c.policy.Spectators {
-				case HeardByNobody:
-					ears = 0
-				case HeardBySpectators:
-					ears &= c.spectators[i]
-				}
-			}
-			r.may[i] = ears
-			r.near[i] = ears & g.ears[i]
+		c.fill(r, m, slot)
+		near, may := c.nobody[1], c.nobody[2]
+		if c.gatheringOf[slot] != nil {
+			near, may, sets = sets[:c.words:c.words], sets[c.words:2*c.words:2*c.words], sets[2*c.words:]
+			r.near, r.may = near, may
 		}
-		r.may.del(slot) // nobody hears itself
-		r.near.del(slot)
+		c.sort(slot, near, may, wide, nil)
+		if wide.empty() {
+			continue
+		}
+		if len(wides) == 0 {
+			wides = make(set, 64*c.words)
+		}
+		r.wide, wides = wides[:c.words:c.words], wides[c.words:]
+		copy(r.wide, wide)
 	}
 	return t
 }

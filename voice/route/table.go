@@ -16,6 +16,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/line"
 )
 
 // Kind is what a frame is of.
@@ -63,7 +64,9 @@ type Member struct {
 	sees, named, told, heard set
 	view                     uint64 // counts the changes of sees
 	deafened                 bool
-	factor                   float64 // of the tier
+	rights                   Rights
+	tier                     line.Tier
+	place                    *world.Place // as the last turn found it
 }
 
 // set is a set of slots.
@@ -72,6 +75,15 @@ type set []uint64
 func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 != 0 }
 func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
 func (s set) del(i int)      { s[i/64] &^= 1 << (i % 64) }
+
+func (s set) empty() bool {
+	for _, word := range s {
+		if word != 0 {
+			return false
+		}
+	}
+	return true
+}
 
 // Table is one turn's decision for every pair. It is never written to once it is published.
 type Table struct {
@@ -93,9 +105,14 @@ type listener struct {
 
 // row is one speaker's.
 type row struct {
-	member *Member // for whom the row was compiled; nil in a free slot
-	reach  float64 // blocks, with the tier in it
-	normal float64 // the same without the tier
+	member *Member    // for whom the row was compiled; nil in a free slot
+	deny   [2]Outcome // of its microphone and of its clips; Routed lets them through
+	// How far an ordinary voice carries in its place, there inside and outside of zones, and what its tier makes of it.
+	base, factor float64
+	zones        []gain.Region
+	// wide has the listeners who hear the member at full loudness and from no direction, wherever both are: those of its
+	// group, and those to whom its voice was declared. nil is nobody.
+	wide set
 	// near has the listeners who hear the member by distance, of those who stood in the same place when the turn ran.
 	// Everybody else costs a frame nothing.
 	near set
@@ -143,9 +160,12 @@ func NewClip(m *Member) *Source {
 type Outcome uint8
 
 const (
-	Routed    Outcome = iota // to whoever is in range, which may be nobody
-	NotListed                // no turn has seen the member yet, or it has left
-	NoPose                   // it is not known where the speaker is
+	Routed       Outcome = iota // to whoever is in range, which may be nobody
+	NotListed                   // no turn has seen the member yet, or it has left
+	NoPose                      // it is not known where the speaker is
+	Muted                       // by the server
+	NoSpeak                     // it may not speak
+	NoSoundboard                // it may not play clips
 )
 
 // Send delivers one frame to everybody who hears it now and returns to how many. A stream of 0 is a legacy speaker's,
@@ -156,16 +176,37 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 	if slot < 0 || t == nil || slot >= len(t.rows) || t.rows[slot].member != s.member {
 		return 0, NotListed
 	}
+	r, f := &t.rows[slot], &s.frame
+	if why := r.deny[f.Kind]; why != Routed {
+		return 0, why
+	}
+	f.Seq, f.Opus = seq, opus
+	clip := f.Kind == Clip
+	if r.wide != nil {
+		f.Gain, f.DX, f.DZ = 255, 0, 0
+		for i, word := range r.wide {
+			if clip {
+				word &= t.clips[i]
+			}
+			for ; word != 0; word &= word - 1 {
+				s.hand(t, i*64+bits.TrailingZeros64(word))
+				delivered++
+			}
+		}
+	}
 	mouth := s.member.Player.Pose()
 	if mouth == nil {
-		return 0, NoPose
+		f.Opus = nil
+		if delivered == 0 {
+			return 0, NoPose
+		}
+		return delivered, Routed
 	}
-	r, f := &t.rows[slot], &s.frame
-	f.Seq, f.Opus = seq, opus
-	reach, clip := r.reach, f.Kind == Clip
+	factor := r.factor
 	if clip {
-		reach = r.normal
+		factor = 1
 	}
+	at := gain.At(r.zones, r.base, mouth.X, mouth.Y, mouth.Z)
 	for i, word := range r.near {
 		if clip {
 			word &= t.clips[i]
@@ -176,22 +217,40 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 			if ear == nil || ear.Place != mouth.Place {
 				continue
 			}
-			dx, dy, dz := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
-			if f.Gain = gain.Level(1, dx*dx+dy*dy+dz*dz, reach); f.Gain == 0 {
+			if f.Gain, f.DX, f.DZ = r.level(mouth, ear, at, factor); f.Gain == 0 {
 				continue
 			}
-			l := &t.listeners[slot]
-			f.DX, f.DZ = float32(dx), float32(dz)
-			f.Stream = 0
-			if stream != 0 {
-				f.Stream = s.to(slot, l.epoch)
-			}
-			l.receiver.Deliver(f)
+			s.hand(t, slot)
 			delivered++
 		}
 	}
 	f.Opus = nil
 	return delivered, Routed
+}
+
+// hand gives the frame to the listener in a slot.
+func (s *Source) hand(t *Table, slot int) {
+	l := &t.listeners[slot]
+	s.frame.Stream = 0
+	if s.stream != 0 {
+		s.frame.Stream = s.to(slot, l.epoch)
+	}
+	l.receiver.Deliver(&s.frame)
+}
+
+// level is how loudly and from where an ear in the same place hears the mouth by distance. at is the range where the
+// mouth is.
+func (r *row) level(mouth, ear *world.Pose, at, factor float64) (level byte, dx, dz float32) {
+	x, y, z := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
+	return gain.Level(1, x*x+y*y+z*z, r.reach(ear, at, factor)), float32(x), float32(z)
+}
+
+func (r *row) reach(ear *world.Pose, at, factor float64) float64 {
+	there := at
+	if r.zones != nil {
+		there = gain.At(r.zones, r.base, ear.X, ear.Y, ear.Z)
+	}
+	return gain.Reach(at, there, factor)
 }
 
 // next begins a frame of the sender's stream.

@@ -1,0 +1,277 @@
+package route
+
+import (
+	"math"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/relation"
+)
+
+// Rights is what the server allows a member, beyond what everybody may; the zero value allows all.
+type Rights struct {
+	Muted        bool // neither its microphone nor its clips reach anybody
+	NoSpeak      bool // its microphone does not
+	NoSoundboard bool // its clips do not
+	NoListen     bool // it hears nobody
+}
+
+// Groups divides the listeners of a speaker by what groups say of them.
+type Groups interface {
+	// Split divides those who may hear the member in a slot, one bit each: together gets those who hear it as members of
+	// its group, ears keeps those for whom distance decides.
+	Split(slot int, ears, together []uint64)
+}
+
+// SetGroups says who decides about groups; nil is nobody. It is asked by each Compile.
+func (c *Compiler) SetGroups(g Groups) { c.groups = g }
+
+// SetDeclared says to whom voices are given outright, whatever groups, the spectator rule and distance say. The table is
+// of the members' slots as they are now; nil gives nobody anything.
+func (c *Compiler) SetDeclared(t *relation.Table) { c.declared = t }
+
+// SetGain changes how far voices carry.
+func (c *Compiler) SetGain(r gain.Rules) { c.policy.Gain = r }
+
+// SetRights says what a member may do. Streams to it begin anew when it may listen again.
+func (c *Compiler) SetRights(m *Member, r Rights) {
+	if m.rights.NoListen != r.NoListen {
+		c.epochs++
+		m.epoch = c.epochs
+	}
+	m.rights = r
+}
+
+// survey looks where everybody is. placed is of how many that is known.
+func (c *Compiler) survey() (placed int) {
+	clear(c.gatherings)
+	c.gatheringOf = append(c.gatheringOf[:0], make([]*gathering, len(c.members))...)
+	c.spectators, c.hearing, c.together = c.blank(c.spectators), c.blank(c.hearing), c.blank(c.together)
+	for i := range c.nobody {
+		c.nobody[i] = c.blank(c.nobody[i])
+	}
+	for slot, m := range c.members {
+		if m == nil {
+			continue
+		}
+		hears := !m.deafened && !m.rights.NoListen
+		if hears {
+			c.hearing.add(slot)
+		}
+		facts := m.Player.Facts()
+		if facts.Mode == world.Spectator {
+			c.spectators.add(slot)
+		}
+		if m.place = facts.Place; m.place == nil {
+			continue
+		}
+		placed++
+		g := c.gatherings[m.place]
+		if g == nil {
+			g = &gathering{make(set, c.words), c.policy.Gain.Range(m.place), c.policy.Gain.Zones(m.place)}
+			c.gatherings[m.place] = g
+		}
+		c.gatheringOf[slot] = g
+		if hears {
+			g.ears.add(slot)
+		}
+	}
+	return placed
+}
+
+// fill writes what a row says about the speaker alone.
+func (c *Compiler) fill(r *row, m *Member, slot int) {
+	r.member, r.factor = m, c.policy.Gain.Factor(m.tier)
+	if g := c.gatheringOf[slot]; g != nil {
+		r.base, r.zones = g.reach, g.zones
+	}
+	if m.rights.NoSpeak {
+		r.deny[Voice] = NoSpeak
+	}
+	if m.rights.NoSoundboard {
+		r.deny[Clip] = NoSoundboard
+	}
+	if m.rights.Muted { // before the permissions
+		r.deny[Voice], r.deny[Clip] = Muted, Muted
+	}
+}
+
+// sort decides who hears the speaker in a slot, in the order of the protocol's checks; see [row] for the three sets. It
+// is the only place that decides: to explain is to watch where the listener is lost.
+func (c *Compiler) sort(slot int, near, may, wide set, watch *watch) {
+	m := c.members[slot]
+	copy(may, c.hearing)
+	may.del(slot) // its own voice would come back doubled
+	watch.after(Deaf, may, nil)
+	for i := range may {
+		may[i] &= m.heard[i]
+	}
+	watch.after(Untold, may, nil)
+
+	clear(wide)
+	if c.declared != nil {
+		for i, word := range c.declared.Hearers(slot) {
+			wide[i] = may[i] & word
+		}
+	}
+	watch.declared(wide)
+	if c.spectators.has(slot) {
+		switch c.policy.Spectators {
+		case HeardByNobody:
+			clear(may)
+		case HeardBySpectators:
+			for i := range may {
+				may[i] &= c.spectators[i]
+			}
+		}
+	}
+	watch.after(SpectatorRule, may, wide)
+	copy(near, may)
+	if c.groups != nil {
+		c.groups.Split(slot, near, c.together)
+		for i, word := range c.together {
+			may[i] = near[i] | word
+			wide[i] |= word
+		}
+	}
+	watch.after(GroupRule, may, wide)
+	g := c.gatheringOf[slot]
+	if g == nil {
+		clear(near)
+	} else {
+		for i := range near {
+			near[i] &= g.ears[i] &^ wide[i]
+		}
+	}
+	watch.after(ElsewhereWorld, near, wide)
+}
+
+// Verdict is why a listener hears a speaker's microphone, or the first check that silences it.
+type Verdict uint8
+
+// The verdicts, in the order of the checks.
+const (
+	ByDistance     Verdict = iota // heard, as loudly as the distance lets
+	ByGroup                       // heard at full loudness: both are in one group
+	ByDeclaration                 // heard at full loudness: it was declared
+	ServerMuted                   // the speaker is muted by the server
+	MayNotSpeak                   // the speaker lacks the permission
+	Himself                       // nobody hears himself
+	Deaf                          // the listener has deafened itself, or see MayNotListen
+	MayNotListen                  // the listener lacks the permission
+	Hidden                        // the backend hides the speaker from the listener
+	Untold                        // the listener has not been told of the speaker yet
+	SpectatorRule                 // the speaker is a spectator whom the listener may not hear
+	GroupRule                     // one of them is in a group that keeps the other out
+	ElsewhereWorld                // they are not in one world, or it is not known where they are
+	NoPosition                    // it is not known where in the world one of them is
+	OutOfRange
+)
+
+var verdicts = [...]string{
+	"distance", "group", "declared", "muted", "may not speak", "the same player", "deafened", "may not listen", "hidden",
+	"not told yet", "spectator", "group rule", "another world", "no position", "out of range",
+}
+
+// String is the verdict in a few words.
+func (v Verdict) String() string { return verdicts[v] }
+
+// Heard tells whether the listener hears the speaker.
+func (v Verdict) Heard() bool { return v <= ByDeclaration }
+
+// Why explains a pair.
+type Why struct {
+	Verdict  Verdict
+	Level    byte    // of a frame now; 255 is full loudness
+	Distance float64 // blocks; NaN where the checks ended before it counts
+	Range    float64 // blocks, the shorter of both ends with the tier in it; NaN as Distance
+	Tier     line.Tier
+	Speaker  *world.Place // nil when not known
+	Listener *world.Place
+}
+
+// watch follows one listener through the checks. nil follows nobody.
+type watch struct {
+	slot   int
+	lost   Verdict // ByDistance while it is not
+	given  bool    // by declaration
+	reason bool
+}
+
+func (w *watch) after(v Verdict, a, b set) {
+	if w == nil || w.reason {
+		return
+	}
+	if !a.has(w.slot) && (b == nil || !b.has(w.slot)) {
+		w.lost, w.reason = v, true
+	}
+}
+
+func (w *watch) declared(wide set) {
+	if w != nil {
+		w.given = wide.has(w.slot)
+	}
+}
+
+// Explain says whether the listener hears the speaker's microphone now, and why. Both are in the compiler.
+func (c *Compiler) Explain(speaker, listener *Member) (why Why) {
+	c.survey()
+	slot, to := speaker.Slot(), listener.Slot()
+	why = Why{
+		Distance: math.NaN(), Range: math.NaN(), Tier: speaker.tier,
+		Speaker: speaker.Player.Facts().Place, Listener: listener.Player.Facts().Place,
+	}
+	var r row
+	c.fill(&r, speaker, slot)
+	switch r.deny[Voice] {
+	case Muted:
+		why.Verdict = ServerMuted
+		return why
+	case NoSpeak:
+		why.Verdict = MayNotSpeak
+		return why
+	}
+	if slot == to {
+		why.Verdict = Himself
+		return why
+	}
+	wide, near, may := c.nobody[0], c.nobody[1], c.nobody[2]
+	w := &watch{slot: to}
+	c.sort(slot, near, may, wide, w)
+	switch {
+	case w.lost == Deaf && !listener.deafened:
+		why.Verdict = MayNotListen
+		return why
+	case w.lost == Untold && !listener.sees.has(slot):
+		why.Verdict = Hidden
+		return why
+	case w.reason:
+		why.Verdict = w.lost
+		return why
+	case wide.has(to):
+		why.Verdict, why.Level = ByGroup, 255
+		if w.given {
+			why.Verdict = ByDeclaration
+		}
+		return why
+	}
+	mouth, ear := speaker.Player.Pose(), listener.Player.Pose()
+	switch {
+	case mouth == nil || ear == nil:
+		why.Verdict = NoPosition
+		return why
+	case mouth.Place != ear.Place:
+		why.Verdict = ElsewhereWorld
+		return why
+	}
+	at := gain.At(r.zones, r.base, mouth.X, mouth.Y, mouth.Z)
+	why.Level, _, _ = r.level(mouth, ear, at, r.factor)
+	why.Range = r.reach(ear, at, r.factor)
+	x, y, z := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
+	why.Distance = math.Sqrt(x*x + y*y + z*z)
+	if why.Level == 0 {
+		why.Verdict = OutOfRange
+	}
+	return why
+}
