@@ -266,10 +266,10 @@ func (c *Compiler) Explain(speaker, listener *Member) (why Why) {
 		return why
 	}
 	at := gain.At(r.zones, r.base, mouth.X, mouth.Y, mouth.Z)
-	why.Level, _, _ = r.level(mouth, ear, at, r.factor)
 	why.Range = r.reach(ear, at, r.factor)
-	x, y, z := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
-	why.Distance = math.Sqrt(x*x + y*y + z*z)
+	dx, dy, dz := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
+	why.Distance = math.Sqrt(dx*dx + dy*dy + dz*dz)
+	why.Level = gain.Level(1, dx*dx+dy*dy+dz*dz, why.Range)
 	if why.Level == 0 {
 		why.Verdict = OutOfRange
 	}

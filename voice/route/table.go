@@ -207,6 +207,7 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 		factor = 1
 	}
 	at := gain.At(r.zones, r.base, mouth.X, mouth.Y, mouth.Z)
+	reach := gain.Reach(at, at, factor) // for a listener in the same zone
 	for i, word := range r.near {
 		if clip {
 			word &= t.clips[i]
@@ -217,10 +218,20 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 			if ear == nil || ear.Place != mouth.Place {
 				continue
 			}
-			if f.Gain, f.DX, f.DZ = r.level(mouth, ear, at, factor); f.Gain == 0 {
+			if r.zones != nil {
+				reach = r.reach(ear, at, factor)
+			}
+			dx, dy, dz := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
+			if f.Gain = gain.Level(1, dx*dx+dy*dy+dz*dz, reach); f.Gain == 0 {
 				continue
 			}
-			s.hand(t, slot)
+			f.DX, f.DZ = float32(dx), float32(dz)
+			l := &t.listeners[slot] // hand, without the call
+			f.Stream = 0
+			if stream != 0 {
+				f.Stream = s.to(slot, l.epoch)
+			}
+			l.receiver.Deliver(f)
 			delivered++
 		}
 	}
@@ -238,19 +249,9 @@ func (s *Source) hand(t *Table, slot int) {
 	l.receiver.Deliver(&s.frame)
 }
 
-// level is how loudly and from where an ear in the same place hears the mouth by distance. at is the range where the
-// mouth is.
-func (r *row) level(mouth, ear *world.Pose, at, factor float64) (level byte, dx, dz float32) {
-	x, y, z := mouth.X-ear.X, mouth.Y-ear.Y, mouth.Z-ear.Z
-	return gain.Level(1, x*x+y*y+z*z, r.reach(ear, at, factor)), float32(x), float32(z)
-}
-
+// reach is how far the speaker is heard by an ear in the same place. at is the range where the mouth is.
 func (r *row) reach(ear *world.Pose, at, factor float64) float64 {
-	there := at
-	if r.zones != nil {
-		there = gain.At(r.zones, r.base, ear.X, ear.Y, ear.Z)
-	}
-	return gain.Reach(at, there, factor)
+	return gain.Reach(at, gain.At(r.zones, r.base, ear.X, ear.Y, ear.Z), factor)
 }
 
 // next begins a frame of the sender's stream.
