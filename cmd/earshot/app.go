@@ -345,6 +345,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		all.Go(func() { report("http", web.Shutdown(ctx)) })
 		all.Wait()
 		report("limbo", builtin.Close())
+		sockets.Wait()
 		sweeper.Close()
 		serving.Wait()
 	}

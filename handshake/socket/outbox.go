@@ -14,6 +14,9 @@ const Views = 8
 const (
 	// maxSound holds 200 ms of thirty ordinary speakers.
 	maxSound = 32 << 10 // bytes of frames
+	// keepSound is how much room an outbox keeps once it is empty: what gathers
+	// between two sweeps. A peer that was slow for a while gives the rest back.
+	keepSound = 8 << 10
 	// maxAge is how old sound may get while it waits. A peer that stops reading
 	// and comes back has no more delay than this, from its first frame on.
 	maxAge = 200 * time.Millisecond
@@ -139,6 +142,9 @@ func (o *outbox) drop(why Drop) {
 func (o *outbox) pop() {
 	o.off += o.marks[o.first].size
 	if o.first++; o.first == len(o.marks) {
+		if cap(o.sound) > keepSound {
+			o.sound = nil
+		}
 		o.sound, o.off = o.sound[:0], 0
 		o.marks, o.first = o.marks[:0], 0
 	}

@@ -11,8 +11,10 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -88,7 +90,9 @@ const writeTimeout = 5 * time.Second
 type Handler struct {
 	cfg      Config
 	failures failures
-	stopped  atomic.Bool
+	mu       sync.Mutex  // held while stopped is set and while serving grows
+	stopped  atomic.Bool // readable without it
+	serving  sync.WaitGroup
 }
 
 // New makes a handler.
@@ -100,7 +104,14 @@ func New(cfg Config) *Handler {
 }
 
 // Stop refuses every request from now on. Sockets that are open stay so.
-func (h *Handler) Stop() { h.stopped.Store(true) }
+func (h *Handler) Stop() {
+	h.mu.Lock()
+	h.stopped.Store(true)
+	h.mu.Unlock()
+}
+
+// Wait returns when every socket that was handed on has ended; call Stop first.
+func (h *Handler) Wait() { h.serving.Wait() }
 
 // ServeHTTP refuses, or upgrades and returns when the socket has ended.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -120,15 +131,35 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		set.ToHeaders(header)
 	}
 	conn, rw, _, err := ws.HTTPUpgrader{Header: header, Timeout: writeTimeout}.Upgrade(r, w)
-	if conn != nil {
-		defer conn.Close()
-	}
 	if err != nil {
+		if conn != nil {
+			conn.Close()
+		}
 		h.cfg.Count(failed.reason)
 		h.cfg.Log.Debug("voice upgrade failed", "addr", addr, "player", player, "err", err)
 		return
 	}
-	h.cfg.Accept(r.Context(), socket.New(conn, rw.Reader, h.cfg.Sweeper), player, set.Set)
+	// The goroutine of net/http would hold the request, two buffers and a deep stack for as long as the socket lives,
+	// which is more than a quiet socket needs itself.
+	sock := socket.New(conn, rw.Reader, h.cfg.Sweeper)
+	h.mu.Lock()
+	if h.stopped.Load() { // since it was checked
+		h.mu.Unlock()
+		conn.Close()
+		return
+	}
+	h.serving.Add(1) // under mu, so that it is before any Wait
+	h.mu.Unlock()
+	go func() {
+		defer h.serving.Done()
+		defer conn.Close()
+		defer func() { // a fault of ours ends this socket and no other
+			if fault := recover(); fault != nil {
+				h.cfg.Log.Error("voice socket ended by a bug; please report this", "player", player, "panic", fault, "stack", string(debug.Stack()))
+			}
+		}()
+		h.cfg.Accept(context.Background(), sock, player, set.Set)
+	}()
 }
 
 // check gives the player whose token was redeemed, or why not.

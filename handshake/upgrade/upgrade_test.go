@@ -97,7 +97,7 @@ func start(t *testing.T, change func(*Config)) *stand {
 	mux.Handle(Path, s)
 	mux.HandleFunc("/other", func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "other page\n") })
 	s.server = httptest.NewServer(mux)
-	t.Cleanup(func() { s.server.Close(); sweep.Close() })
+	t.Cleanup(func() { s.server.Close(); s.Stop(); s.Wait(); sweep.Close() })
 	return s
 }
 

@@ -111,6 +111,8 @@ func run(addr string, secure bool, profile string) error {
 	if err := gateway.Close(end); err != nil {
 		return err
 	}
+	handler.Stop()
+	handler.Wait()
 	for drop := range gateway.Stats().Lost {
 		if n := gateway.Stats().Lost[drop]; n > 0 && drop != "closed" {
 			log.Printf("voicetarget: %d frames lost: %s", n, drop)
