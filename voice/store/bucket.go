@@ -99,7 +99,7 @@ func OpenBucket[T any](ctx context.Context, s *Store, spec Spec[T]) (*Bucket[T],
 		return b, nil
 	case <-ctx.Done():
 		err := ctx.Err()
-		if _, problem, _ := b.state(); problem != nil {
+		if _, _, problem := b.state(); problem != nil {
 			err = problem
 		}
 		return nil, fmt.Errorf("cannot read the bucket %s from %s: %w", b.name, s.where, err)
@@ -261,14 +261,14 @@ func (b *Bucket[T]) Take() []Change[T] {
 	return out
 }
 
-func (b *Bucket[T]) state() (waiting int, problem error, since time.Time) {
+func (b *Bucket[T]) state() (waiting int, since time.Time, problem error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	waiting = len(b.waiting)
 	if b.flight != nil {
 		waiting++
 	}
-	return waiting, b.problem, b.since
+	return waiting, b.since, b.problem
 }
 
 // fails notes why the bucket is not in order; nil is that it is. The lock is held.

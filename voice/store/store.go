@@ -73,7 +73,7 @@ type Store struct {
 type bucket interface {
 	disconnected()
 	resync()
-	state() (waiting int, problem error, since time.Time)
+	state() (waiting int, since time.Time, problem error)
 }
 
 // Open starts the embedded server, or connects to the external one, which has to be there. ctx bounds only the opening.
@@ -278,7 +278,7 @@ func (s *Store) Health() Health {
 	buckets := s.buckets
 	s.mu.Unlock()
 	for _, b := range buckets {
-		waiting, problem, since := b.state()
+		waiting, since, problem := b.state()
 		h.Waiting += waiting
 		if problem != nil && h.Problem == "" {
 			h.Problem, h.Since = problem.Error(), since
