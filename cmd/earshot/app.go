@@ -115,6 +115,13 @@ func logger(l configs.Log, w io.Writer) *slog.Logger {
 	level.UnmarshalText([]byte(l.Level)) // checked by Load
 	opts := &slog.HandlerOptions{Level: level}
 	if l.Format == "json" {
+		// It would write a word that stands for a number as that number.
+		opts.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+			if s, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
+				a.Value = slog.StringValue(s.String())
+			}
+			return a
+		}
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
@@ -352,7 +359,8 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	return r, nil
 }
 
-// banner says where to join, where voice is, and what is unsafe.
+// banner says where to join, where voice is, and what is unsafe: at every start,
+// whatever the log's level is, and as the log does where machines read it.
 func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 	host := addr.IP.String()
 	if addr.IP.IsUnspecified() {
@@ -361,24 +369,35 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 	where := net.JoinHostPort(host, fmt.Sprint(addr.Port))
 	versions := proto.Supported()
 	first, last := versions[0].Names, versions[len(versions)-1].Names
-	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s to %s\n", release(), where, first[0], last[len(last)-1])
+	span := fmt.Sprintf("%s to %s", first[0], last[len(last)-1])
 	scheme := "ws"
 	if a.tls != nil {
 		scheme = "wss"
 	}
+	sockets := fmt.Sprintf("%s://%s%s, the same port", scheme, where, upgrade.Path)
 	switch {
 	case !a.conf.Voice.Enabled:
-		fmt.Fprintln(w, "  voice   off (voice.enabled)")
+		sockets = "off (voice.enabled)"
 	case a.conf.Voice.PublicURL != "":
-		fmt.Fprintf(w, "  voice   %s, which must lead to %s\n", a.conf.Voice.PublicURL, where)
-	default:
-		fmt.Fprintf(w, "  voice   %s://%s%s, the same port\n", scheme, where, upgrade.Path)
+		sockets = fmt.Sprintf("%s, which must lead to %s", a.conf.Voice.PublicURL, where)
 	}
-	fmt.Fprintf(w, "  players go to %s\n", strings.Join(a.conf.Try, ", then "))
+	var unsafe []string
 	if !a.conf.Online {
-		fmt.Fprintln(w, "  UNSAFE  players are not authenticated: anybody can join as anybody (--offline, or online: false)")
+		unsafe = append(unsafe, "players are not authenticated: anybody can join as anybody (--offline, or online: false)")
 	}
-	for _, s := range a.conf.Warnings {
+	unsafe = append(unsafe, a.conf.Warnings...)
+
+	if a.conf.Log.Format == "json" {
+		log := logger(configs.Log{Level: "info", Format: "json"}, w)
+		log.Info("running", "version", release(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", a.conf.Try)
+		for _, s := range unsafe {
+			log.Warn("unsafe", "why", s)
+		}
+		return
+	}
+	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n  players go to %s\n",
+		release(), where, span, sockets, strings.Join(a.conf.Try, ", then "))
+	for _, s := range unsafe {
 		fmt.Fprintln(w, "  UNSAFE ", s)
 	}
 }

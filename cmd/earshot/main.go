@@ -73,6 +73,9 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "earshot %s (%s, %s/%s)\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
 	case "run", "check":
+		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
+			return fail(fmt.Errorf("--data %s is no folder: create it, or name another", *dir))
+		}
 		l, err := configs.Load(*file, *dir, environ)
 		if err != nil {
 			return fail(err)
