@@ -8,6 +8,7 @@ package hub
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,7 +17,10 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/roster"
 	"github.com/earshot-mc/earshot/voice/route"
 )
@@ -44,6 +48,9 @@ const (
 	Roster View = iota
 	Pose
 	Speakers // which the speakers' set shows, not the hub
+	Mute
+	Ranges
+	Groups
 )
 
 // Client is the hub's hold on one socket. No method may block.
@@ -52,6 +59,8 @@ type Client interface {
 	// Show queues a view, in place of one of its kind that still waits; it leaves when nothing else is buffered. The
 	// text is not changed afterwards.
 	Show(v View, text []byte)
+	// Reply answers a request.
+	Reply(text []byte)
 	// Waits tells whether the last roster is still queued. Once it is not, the client has it before any frame that is
 	// delivered from then on.
 	Waits() bool
@@ -62,8 +71,9 @@ type Client interface {
 // Member is one client in the hub.
 type Member struct {
 	route.Member
-	client       Client
-	status, pose bool // what it negotiated
+	client               Client
+	status, pose, groups bool // what it negotiated
+	muted                atomic.Bool
 
 	// What the client asked for last. Its reader writes, the turn reads: state, not a queue, so that nothing piles up
 	// and nothing is lost.
@@ -80,14 +90,37 @@ type Member struct {
 	telling    bool // the roster of then may still be queued
 	shown      *world.Pose
 	shownAt    time.Time
+
+	session uint64 // differs from that of every other member
+	bits    Bits
+	judged  bool       // whether bits and mute are in force as they are
+	mute    mute.State // of now
+	// What it has been told.
+	muteTold  bool
+	muteShown mute.State
+	ranges    uint64
+	page      group.Page
+	pageHas   bool
+	pageSent  time.Time
+	pageAt    uint64 // revision, view and permissions that page was made of
+	pageView  uint64
+	pageBits  Bits
 }
 
 // Hub runs the turns. Make one with [New].
 type Hub struct {
+	// What may be set before Run.
+	Log         *slog.Logger
+	Permissions func(player uuid.UUID) Bits // asked for each member in each turn; must not block. nil: [Open] for all
+	Changed     func(Changes)               // told of state that lasts when a turn has changed it; must not block. May be nil
+
 	reg    *world.Registry
 	policy route.Policy
 	table  atomic.Pointer[route.Table]
 	wake   chan struct{}
+	ended  chan struct{} // closed when Run returns
+
+	groupsOn atomic.Bool
 
 	mu    sync.Mutex
 	inbox []arrival
@@ -99,27 +132,47 @@ type Hub struct {
 	byID     map[uuid.UUID]*Member
 	players  []*world.Player // who was on the proxy in the last turn
 	poses    int             // members with pose
+
+	sessions  uint64
+	ranges    uint64 // counts the changes of which tiers there are
+	groups    *group.State
+	mutes     *mute.Book
+	mutesSeen uint64
+	answers   []answer
+	late      []func() // to be done when the table is in force
+
+	standing     relation.Book
+	relation     *relation.Compiler
+	declarations relation.Turn
+	views        [][]uint64
+	undeclared   []string
+	refused      bool // the last turn was: nothing may be published before another one
 }
 
-// arrival is a member that joins or, with leave, leaves.
+// arrival is a member that joins or, with leave, leaves; or else an order.
 type arrival struct {
 	m     *Member
 	leave bool
+	order
 }
 
 // New returns a hub on a world. It does nothing until [Hub.Run].
 func New(reg *world.Registry, p route.Policy) *Hub {
-	return &Hub{
-		reg: reg, policy: p, wake: make(chan struct{}, 1),
+	h := &Hub{
+		reg: reg, policy: p, wake: make(chan struct{}, 1), ended: make(chan struct{}), Log: slog.Default(),
+		ranges: 1, groups: group.New(group.Limits{}), mutes: mute.New(), relation: relation.NewCompiler(),
 		compiler: route.NewCompiler(p), book: roster.New(), byID: make(map[uuid.UUID]*Member),
 	}
+	h.compiler.SetGroups(h.groups)
+	return h
 }
 
 // Join takes a client in with the next turn, in place of another one of the same player. has is what it negotiated.
 func (h *Hub) Join(p *world.Player, c Client, has caps.Set) *Member {
 	m := &Member{
 		Member: route.Member{Player: p, Receiver: c, Clips: has.Soundboard != 0, Channels: has.Spatial == 1},
-		client: c, status: has.Status == 1, pose: has.Pose == 1, at: -1,
+		client: c, status: has.Status == 1, pose: has.Pose == 1, groups: has.Groups == 2, at: -1,
+		bits: Open,
 	}
 	h.post(arrival{m: m})
 	return m
@@ -165,6 +218,7 @@ func (h *Hub) SetTier(m *Member, t line.Tier) {
 
 // Run makes the turns until ctx is done.
 func (h *Hub) Run(ctx context.Context) {
+	defer close(h.ended)
 	flush := time.NewTicker(Flush)
 	defer flush.Stop()
 	poses := time.NewTicker(PoseGap)
@@ -192,7 +246,7 @@ func (h *Hub) Run(ctx context.Context) {
 			if next := h.turn(begun); next > 0 {
 				held = time.After(next)
 			}
-		} else if next := h.tellAll(begun, true); next > 0 {
+		} else if h.tellAll(begun, true) > 0 || h.evaluate() {
 			h.Wake() // and the turn finds out what is due
 		}
 		if want := h.poses > 0; want != ticking {
@@ -217,13 +271,17 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 	h.inbox = nil
 	h.mu.Unlock()
 	for _, a := range inbox {
-		if a.leave {
+		switch {
+		case a.do != nil:
+			a.do(now)
+		case a.leave:
 			h.drop(a.m)
-		} else {
+		default:
 			h.add(a.m)
 		}
 	}
 	h.dropGone()
+	h.evaluate()
 	for _, m := range h.members {
 		next = sooner(next, h.obey(m, now))
 	}
@@ -233,15 +291,56 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 			break
 		}
 	}
+	for _, due := range []time.Time{h.judge(now), h.groups.Expire(now)} {
+		if !due.IsZero() {
+			next = sooner(next, max(due.Sub(now), soon))
+		}
+	}
 	// The table comes first, so that what is revoked is silent before anybody is told, and what is granted stays silent
 	// until they are.
-	h.table.Store(h.compiler.Compile())
-	return sooner(next, h.tellAll(now, false))
+	if err := h.relate(true); err != nil {
+		h.Log.Error("a turn was refused; everybody hears whom they heard before", "error", err)
+		h.refused = true
+	} else {
+		h.refused = false
+		h.table.Store(h.compiler.Compile())
+		next = sooner(next, h.tellAll(now, false))
+	}
+	h.settle(inbox)
+	return next
+}
+
+// settle ends the orders of a turn.
+func (h *Hub) settle(inbox []arrival) {
+	for _, a := range h.answers {
+		a.to.client.Reply(line.AppendGroupResult(nil, a.result))
+	}
+	for _, do := range h.late {
+		do()
+	}
+	clear(h.answers)
+	clear(h.late)
+	h.answers, h.late = h.answers[:0], h.late[:0]
+	h.report()
+	for _, a := range inbox {
+		if a.done != nil {
+			close(a.done)
+		}
+	}
 }
 
 // tellAll tells the clients what has changed for them, and opens the routes to those who have been told. It returns as
 // turn does.
 func (h *Hub) tellAll(now time.Time, flush bool) (next time.Duration) {
+	if h.refused {
+		return 0
+	}
+	for _, m := range h.members {
+		h.showControls(m, now)
+	}
+	if !h.showGroups(now, flush) {
+		next = soon
+	}
 	if !h.showRosters(now, flush) {
 		next = soon
 	}
@@ -275,6 +374,9 @@ func (h *Hub) add(m *Member) {
 	h.byID[m.Player.ID] = m
 	h.players = nil // look whether the player is still there
 	h.compiler.Add(&m.Member)
+	h.sessions++
+	m.session = h.sessions
+	h.groups.Enter(m.Player.ID, m.Slot())
 	h.enter(m)
 	if m.pose {
 		h.poses++
@@ -292,6 +394,7 @@ func (h *Hub) drop(m *Member) {
 	h.members = h.members[:len(h.members)-1]
 	m.at = -1
 	delete(h.byID, m.Player.ID)
+	h.groups.Exit(m.Player.ID, time.Now())
 	h.book.Drop(m.Slot())
 	h.compiler.Drop(&m.Member)
 	if m.pose {
@@ -319,6 +422,9 @@ func (h *Hub) dropGone() {
 	for i := len(h.members) - 1; i >= 0; i-- { // backwards: drop moves the last one
 		if m := h.members[i]; h.reg.Get(m.Player.ID) != m.Player {
 			h.drop(m)
+			if h.reg.Get(m.Player.ID) == nil {
+				h.groups.Leave(m.Player.ID)
+			}
 			m.client.Left()
 		}
 	}

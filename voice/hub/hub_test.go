@@ -72,6 +72,8 @@ func (f *fake) Show(v View, text []byte) {
 	}
 }
 
+func (f *fake) Reply(text []byte) { f.add(string(text)) }
+
 func (f *fake) Waits() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -557,5 +559,6 @@ type silent struct{}
 
 func (silent) Deliver(*route.Frame) {}
 func (silent) Show(View, []byte)    {}
+func (silent) Reply([]byte)         {}
 func (silent) Waits() bool          { return false }
 func (silent) Left()                {}

@@ -1,0 +1,72 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/roster"
+)
+
+// Ask has a member's request about groups carried out by the next turn, and answered when it is in force.
+func (h *Hub) Ask(m *Member, r line.GroupRequest) {
+	h.post(arrival{order: order{do: func(now time.Time) {
+		if m.at < 0 {
+			return // the connection ended first
+		}
+		code := h.groups.Do(group.Actor{ID: m.Player.ID, May: m.bits.groupCaps(), Sees: m.Sees()}, &r, now)
+		h.answers = append(h.answers, answer{m, line.GroupResult{Verb: r.Verb, Code: code}})
+	}}})
+}
+
+// answer is what a request has come to.
+type answer struct {
+	to     *Member
+	result line.GroupResult
+}
+
+// showGroups sends new snapshots of the groups to those who need and may have one. It tells whether there was time for
+// all.
+func (h *Hub) showGroups(now time.Time, flush bool) (all bool) {
+	begun, revision := time.Now(), h.groups.Revision()
+	var texts []pageText // most readers see the same
+	for i, m := range h.members {
+		if !m.groups || m.pageHas && m.pageAt == revision && m.pageView == m.View() && m.pageBits == m.bits {
+			continue
+		}
+		if !flush && m.pageHas && now.Sub(m.pageSent) < roster.Ration {
+			continue // a flush looks
+		}
+		if i%16 == 15 && time.Since(begun) > tellTime {
+			return false
+		}
+		p := h.groups.Page(m.Player.ID, m.bits.groupCaps(), m.Sees(), now)
+		m.pageAt, m.pageView, m.pageBits = revision, m.View(), m.bits
+		if m.pageHas && m.page == p {
+			continue
+		}
+		m.page, m.pageHas, m.pageSent = p, true, now
+		m.client.Show(Groups, text(&texts, &p, now))
+	}
+	return true
+}
+
+// pageText is a page as it has been written.
+type pageText struct {
+	page group.Page
+	text []byte
+}
+
+// text writes a page, or finds it among the last few.
+func text(texts *[]pageText, p *group.Page, now time.Time) []byte {
+	for _, t := range *texts {
+		if t.page == *p {
+			return t.text
+		}
+	}
+	b := p.Append(nil, now)
+	if len(*texts) < 8 {
+		*texts = append(*texts, pageText{*p, b})
+	}
+	return b
+}

@@ -1,0 +1,168 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/relation"
+)
+
+// ErrEnded is the error of an order that came after the hub had ended.
+var ErrEnded = errors.New("voice has been shut down")
+
+// order is something to be done in a turn.
+type order struct {
+	do   func(now time.Time)
+	done chan struct{} // closed when the table of that turn is in force; may be nil
+}
+
+// Do has fn run by the turn, which owns the state, and returns once the table of that turn is in force. fn must neither
+// block nor call the hub.
+func (h *Hub) Do(fn func(now time.Time)) error {
+	done := make(chan struct{})
+	h.post(arrival{order: order{fn, done}})
+	select {
+	case <-done:
+		return nil
+	case <-h.ended:
+		select {
+		case <-done:
+			return nil
+		default:
+			return ErrEnded
+		}
+	}
+}
+
+// try is Do for something that can fail.
+func (h *Hub) try(fn func(now time.Time) error) (err error) {
+	if ended := h.Do(func(now time.Time) { err = fn(now) }); ended != nil {
+		return ended
+	}
+	return err
+}
+
+// SetGain changes how far voices carry, and which tiers there are.
+func (h *Hub) SetGain(r gain.Rules) error {
+	return h.Do(func(time.Time) {
+		h.policy.Gain = r
+		h.compiler.SetGain(r)
+		h.ranges++
+		for _, m := range h.members {
+			h.enter(m)
+		}
+	})
+}
+
+// Mute puts a mute into force, for everybody where the player is [mute.Everybody].
+func (h *Hub) Mute(r mute.Record) error {
+	return h.try(func(now time.Time) error { return h.mutes.Mute(r, now) })
+}
+
+// Unmute lifts a mute. It tells whether there was one.
+func (h *Hub) Unmute(player uuid.UUID) (was bool, err error) {
+	err = h.Do(func(now time.Time) { was = h.mutes.Lift(player, now) })
+	return was, err
+}
+
+// Mutes lists the mutes in force, the server-wide one first.
+func (h *Hub) Mutes() (list []mute.Record, err error) {
+	err = h.Do(func(now time.Time) { list = h.mutes.List(now) })
+	return list, err
+}
+
+// SetGroups changes the settings of groups.
+func (h *Hub) SetGroups(l group.Limits) error {
+	h.groupsOn.Store(l.Enabled)
+	return h.Do(func(time.Time) { h.groups.SetLimits(l) })
+}
+
+// GroupsEnabled tells whether groups are switched on.
+func (h *Hub) GroupsEnabled() bool { return h.groupsOn.Load() }
+
+// Declare has fn change the declarations of who is given whose voice outright.
+func (h *Hub) Declare(fn func(b *relation.Book) error) error {
+	return h.try(func(time.Time) error { return fn(&h.standing) })
+}
+
+// Changes is state that lasts: what is new or different, and what is gone.
+type Changes struct {
+	Groups      []group.Record
+	GroupsGone  []uuid.UUID
+	Mutes       []mute.Record
+	MutesGone   []uuid.UUID
+	Domains     []relation.Domain
+	DomainsGone []string
+	Listens     []relation.Listen
+	ListensGone []string
+	Edges       []relation.Edge
+	EdgesGone   []string
+}
+
+func (c *Changes) empty() bool {
+	return len(c.Groups)+len(c.GroupsGone)+len(c.Mutes)+len(c.MutesGone)+len(c.Domains)+len(c.DomainsGone)+
+		len(c.Listens)+len(c.ListensGone)+len(c.Edges)+len(c.EdgesGone) == 0
+}
+
+// report hands on what has changed since the last turn.
+func (h *Hub) report() {
+	if h.Changed == nil {
+		return
+	}
+	var c Changes
+	c.Groups, c.GroupsGone = h.groups.Changes()
+	c.Mutes, c.MutesGone = h.mutes.Changes()
+	c.Domains, c.DomainsGone = h.standing.Domains.Changes()
+	c.Listens, c.ListensGone = h.standing.Listens.Changes()
+	c.Edges, c.EdgesGone = h.standing.Edges.Changes()
+	if !c.empty() {
+		h.Changed(c)
+	}
+}
+
+// Apply takes in state from where it is stored, or from the configuration; it is not reported to Changed. What can be
+// taken is taken; the error names the rest.
+func (h *Hub) Apply(c Changes) error {
+	return h.try(func(time.Time) error {
+		var faults []error
+		take := func(what string, err error) {
+			if err != nil {
+				faults = append(faults, fmt.Errorf("%s: %w", what, err))
+			}
+		}
+		for _, id := range c.GroupsGone {
+			h.groups.Remove(id)
+		}
+		for _, r := range c.Groups {
+			take("group", h.groups.Apply(r))
+		}
+		for _, id := range c.MutesGone {
+			h.mutes.Remove(id)
+		}
+		for _, r := range c.Mutes {
+			take("mute", h.mutes.Apply(r))
+		}
+		apply(&h.standing.Domains, c.Domains, c.DomainsGone, func(err error) { take("domain", err) })
+		apply(&h.standing.Listens, c.Listens, c.ListensGone, func(err error) { take("listen", err) })
+		apply(&h.standing.Edges, c.Edges, c.EdgesGone, func(err error) { take("edge", err) })
+		return errors.Join(faults...)
+	})
+}
+
+func apply[R relation.Domain | relation.Listen | relation.Edge, L interface {
+	Apply(R) error
+	Remove(string)
+}](to L, records []R, gone []string, take func(error)) {
+	for _, key := range gone {
+		to.Remove(key)
+	}
+	for _, r := range records {
+		take(to.Apply(r))
+	}
+}

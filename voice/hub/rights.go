@@ -1,0 +1,92 @@
+package hub
+
+import (
+	"time"
+
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+// Bits are the permissions of one player that voice asks for, one for each node.
+type Bits uint16
+
+// The permissions.
+const (
+	Speak        Bits = 1 << iota // socketsvc.speak
+	Listen                        // socketsvc.listen
+	Soundboard                    // socketsvc.soundboard
+	UseGroups                     // socketsvc.groups
+	CreateGroups                  // socketsvc.groups.create
+	Invite                        // socketsvc.groups.invite
+	AdminGroups                   // socketsvc.groups.admin
+	MuteExempt                    // socketsvc.mute.exempt
+
+	// Open is what everybody may of whom nothing else is known, as a player who has not been evaluated yet.
+	Open = Speak | Listen | Soundboard | UseGroups | CreateGroups | Invite
+)
+
+func (b Bits) has(all Bits) bool { return b&all == all }
+
+// groupCaps is what a player may do with groups. Nothing is possible without the use of them.
+func (b Bits) groupCaps() line.GroupCaps {
+	use := b.has(UseGroups)
+	return line.GroupCaps{Use: use, Create: use && b.has(CreateGroups), Admin: use && b.has(AdminGroups), Invite: use && b.has(Invite)}
+}
+
+// evaluate asks for everybody's permissions and tells whether any have changed.
+func (h *Hub) evaluate() (changed bool) {
+	if h.Permissions == nil {
+		return false
+	}
+	for _, m := range h.members {
+		if now := h.Permissions(m.Player.ID); now != m.bits {
+			m.bits, m.judged, changed = now, false, true
+			if !now.has(UseGroups) {
+				h.groups.Leave(m.Player.ID)
+			}
+		}
+	}
+	return changed
+}
+
+// judge brings mutes and permissions into force. It returns when a mute lapses by itself, zero for never.
+func (h *Hub) judge(now time.Time) (next time.Time) {
+	next = h.mutes.Expire(now)
+	all := h.mutes.Revision() != h.mutesSeen
+	h.mutesSeen = h.mutes.Revision()
+	for _, m := range h.members {
+		if m.judged && !all {
+			continue
+		}
+		m.judged = true
+		m.mute = h.mutes.State(m.Player.ID, m.bits.has(MuteExempt), now)
+		muted := m.mute.Kind != line.NotMuted
+		m.muted.Store(muted)
+		h.compiler.SetRights(&m.Member, route.Rights{
+			Muted: muted, NoSpeak: !m.bits.has(Speak), NoListen: !m.bits.has(Listen), NoSoundboard: !m.bits.has(Soundboard),
+		})
+	}
+	return next
+}
+
+// Muted tells whether the server lets nothing of the member through. Any goroutine may ask.
+func (m *Member) Muted() bool { return m.muted.Load() }
+
+// showControls tells a member of the mute on it and of the tiers that there are, as far as it has not been told: the
+// state is compared and not the line, which counts down.
+func (h *Hub) showControls(m *Member, now time.Time) {
+	if !m.status {
+		return
+	}
+	if m.ranges != h.ranges {
+		m.ranges = h.ranges
+		m.client.Show(Ranges, line.AppendRanges(nil, line.Ranges{
+			Whisper: h.policy.Gain.Offers(line.Whisper), Shout: h.policy.Gain.Offers(line.Shout),
+		}))
+	}
+	if !m.muteTold || m.mute != m.muteShown {
+		m.muteTold, m.muteShown = true, m.mute
+		l := m.mute.Line(now)
+		m.client.Show(Mute, line.AppendMute(nil, &l))
+	}
+}
