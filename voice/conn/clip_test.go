@@ -244,7 +244,7 @@ func TestBadKindIsCounted(t *testing.T) {
 		}
 		expect(t, b, "kind 2", "[bad_kind 99]")
 		k.Binary(frame(1, 0, speech)) // without a kind: of the wrong format
-		time.Sleep(3 * time.Second) // in which a close is over
+		time.Sleep(3 * time.Second)   // in which a close is over
 		if b.sweep.Len() != 0 {
 			t.Error("the hundredth bad frame does not close")
 		}
