@@ -247,13 +247,10 @@ func (s *Set) flush() {
 	}
 }
 
-// snapshot is what a player is told: the oldest [line.MaxSpeakers] channels that the player may hear.
+// snapshot is what a player is told: the oldest channels that the player may hear, as many as a snapshot holds.
 func (s *Set) snapshot(player uuid.UUID) []byte {
 	var list []line.Speaker
 	for _, c := range s.order {
-		if len(list) == line.MaxSpeakers {
-			break
-		}
 		if c.spec.Allow == nil || slices.Contains(c.spec.Allow, player) {
 			list = append(list, line.Speaker{ID: c.id, Name: c.spec.Name})
 		}

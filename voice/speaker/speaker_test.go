@@ -388,6 +388,36 @@ func TestPlayAfterADelay(t *testing.T) {
 	}
 }
 
+// Who is allowed hears it; nobody named is nobody, and no list is everybody.
+func TestAllowed(t *testing.T) {
+	h := build(t)
+	a, b := h.join("a", 0), h.join("b", 0)
+	c := h.open(nil)
+	live := must(c.Live())(t)
+	for what, x := range map[string]struct {
+		allow []uuid.UUID
+		want  int
+	}{"nil": {nil, 2}, "empty": {[]uuid.UUID{}, 0}, "one": {[]uuid.UUID{b.Player.ID}, 1}, "a stranger": {[]uuid.UUID{uuid.New()}, 0}} {
+		s := c.Spec()
+		s.Allow = x.allow
+		if err := c.Change(s); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := live.Send(packet(1)); n != x.want || err != nil {
+			t.Errorf("%s: heard by %d (%v), want %d", what, n, err, x.want)
+		}
+		if len(a.take()) != x.want/2 || len(b.take()) != (x.want+1)/2 {
+			t.Errorf("%s: the wrong ones hear it", what)
+		}
+		if len(x.allow) > 0 { // the caller's slice stays the caller's
+			x.allow[0] = a.Player.ID
+			if got := c.Spec().Allow[0]; got == a.Player.ID {
+				t.Error("the list is shared with the caller")
+			}
+		}
+	}
+}
+
 func TestPlayEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := build(t)
@@ -507,7 +537,17 @@ func TestRelay(t *testing.T) {
 	if c := say(from.Member, 6, 0); c.Stream == b.Stream || c.Seq != 0 {
 		t.Errorf("a new segment goes on as the old one: %+v", c)
 	}
-	// The same player by another connection, of a legacy client.
+	// The same player by another connection, which happens to use the same number for a stream.
+	c5 := say(from.Member, 5, 0)
+	h.comp.Drop(from.Member)
+	third := &route.Member{Player: from.Player, Receiver: from, Channels: true}
+	h.comp.Add(third)
+	from.Member = third
+	h.meet(from, to)
+	if d := say(third, 5, 1); d.Stream == c5.Stream {
+		t.Error("another connection goes on with the stream of the former one")
+	}
+	// And by one of a legacy client.
 	h.comp.Drop(from.Member)
 	again := &route.Member{Player: from.Player, Receiver: from, Channels: true}
 	h.comp.Add(again)
