@@ -303,3 +303,59 @@ func BenchmarkChannelDelivered(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(delivered, 1)), "ns/delivered")
 }
+
+// Groups, mutes and permissions hold for clips and for channels that carry a microphone as they do for voices.
+func TestClipsAndChannelsKeepTheRules(t *testing.T) {
+	r := newRoom(t, Policy{})
+	a, mate, old, other := r.tune(1, 0, true, true), r.tune(2, 5000, true, true), r.tune(3, 5000, false, true), r.tune(4, 1, true, true)
+	g := &teams{}
+	g.of(64)
+	(*g)[a.Slot()], (*g)[mate.Slot()], (*g)[old.Slot()] = 1, 1, 1
+	r.c.SetGroups(g)
+	all := []*person{a, mate, old, other}
+	r.meet(all...)
+	clip, c := NewClip(a.Member), NewChannel(uuid.UUID{9})
+	by := func(what string, send func() int, want ...*person) {
+		t.Helper()
+		for _, p := range all {
+			p.ear.take()
+		}
+		if n := send(); n != len(want) {
+			t.Errorf("%s: reaches %d, want %d", what, n, len(want))
+		}
+		for _, p := range all {
+			if (len(p.ear.take()) == 1) != slices.Contains(want, p) {
+				t.Errorf("%s: %s is wrong", what, p.Player.Name)
+			}
+		}
+	}
+	play := func() int { n, _ := clip.Send(r.table, 1, 0, []byte{1}); return n }
+	by("a clip in a group", play, mate)
+	relay := func() int {
+		return c.Send(r.table, &Loud{Place: r.place, Volume: 1, Range: 6000}, a.Member, 1, 0, []byte{1})
+	}
+	server := func() int {
+		return c.Send(r.table, &Loud{Place: r.place, Volume: 1, Range: 6000}, nil, 1, 0, []byte{1})
+	}
+	by("a group's microphone", relay, mate, old)
+	by("a channel of the server", server, all...)
+	r.c.SetRights(mate.Member, Rights{NoListen: true})
+	r.turn()
+	by("a clip to one who may not listen", play)
+	by("a microphone to one who may not listen", relay, old)
+	by("a channel to one who may not listen", server, a, old, other)
+	r.c.SetRights(mate.Member, Rights{})
+	for what, x := range map[string]struct {
+		rights       Rights
+		clip, speech []*person
+	}{
+		"muted":         {Rights{Muted: true}, nil, nil},
+		"no speech":     {Rights{NoSpeak: true}, []*person{mate}, nil},
+		"no soundboard": {Rights{NoSoundboard: true}, nil, []*person{mate, old}},
+	} {
+		r.c.SetRights(a.Member, x.rights)
+		r.turn()
+		by(what+": a clip", play, x.clip...)
+		by(what+": the microphone", relay, x.speech...)
+	}
+}

@@ -585,13 +585,12 @@ func TestClose(t *testing.T) {
 		in := must(c.Play(f))(t)
 		time.Sleep(time.Second)
 		c.Close()
-		synctest.Wait()
-		n := len(a.take())
 		select {
 		case <-in.Done():
 		default:
 			t.Error("Close has not waited")
 		}
+		n := len(a.take())
 		if n < 50 || f.closed.Load() != 1 || in.Err() != ErrStopped || !slices.Equal(a.gone, []uuid.UUID{c.ID()}) {
 			t.Errorf("%d frames, closed %d times, %v, taken back %v", n, f.closed.Load(), in.Err(), a.gone)
 		}
