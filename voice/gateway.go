@@ -19,6 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/voice/conn"
+	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
@@ -38,6 +39,17 @@ type Config struct {
 	// lets everybody.
 	MayPlay func(player uuid.UUID) bool
 
+	// Permissions tells what a player may do. It is asked for every connected player in each turn and must not block. nil
+	// gives [Open] to everybody.
+	Permissions func(player uuid.UUID) Bits
+
+	Groups group.Limits // the zero value switches groups off; see [Gateway.SetGroups]
+
+	// Standing is state that is there from the start: of the configuration, or from where it is stored. Changed is told of
+	// what changes of it later, from any source but [Gateway.Apply]; it must not block, and nil is nobody.
+	Standing Changes
+	Changed  func(Changes)
+
 	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
 	// not block. nil tells nobody.
 	Notice func(player uuid.UUID, why Reason)
@@ -50,6 +62,8 @@ type Reason = conn.Reason
 const (
 	SoundboardOff     = conn.SoundboardOff
 	SoundboardRefused = conn.SoundboardRefused
+	ServerMuted       = conn.ServerMuted
+	SpeakRefused      = conn.SpeakRefused
 )
 
 // Gateway joins sockets to the players of a world. Make one with [New].
@@ -58,6 +72,7 @@ type Gateway struct {
 	log      *slog.Logger
 	conf     conn.Config
 	stats    conn.Stats
+	hub      *hub.Hub
 	board    conn.Soundboard
 	speakers *speaker.Set
 
@@ -75,7 +90,7 @@ type Gateway struct {
 	ends     map[string]uint64
 }
 
-// Offers is what the gateway can negotiate.
+// Offers is what every gateway can negotiate.
 func Offers() caps.Set {
 	return caps.Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Pose: 1}
 }
@@ -96,6 +111,8 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	h := hub.New(reg, cfg.Policy)
+	h.Log, h.Permissions, h.Changed = cfg.Log, cfg.Permissions, cfg.Changed
+	g.hub = h
 	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
 	g.board.Allowed = cfg.MayPlay
 	g.board.On.Store(!cfg.SoundboardOff)
@@ -107,6 +124,9 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	done := make(chan struct{})
 	go func() { defer close(done); h.Run(ctx) }()
 	g.stopHub = func() { cancel(); <-done }
+	if err := errors.Join(h.SetGroups(cfg.Groups), h.Apply(cfg.Standing)); err != nil {
+		g.log.Error("some of the state that lasts cannot be used", "error", err)
+	}
 	return g
 }
 

@@ -66,7 +66,7 @@ func open(t *testing.T, cfg Config) *site {
 	srv := httptest.NewServer(upgrade.New(upgrade.Config{
 		Tokens:  everybody{},
 		Online:  func(uuid.UUID) bool { return true }, // so that what comes next is the gateway's to find out
-		Offered: Offers,
+		Offered: func() caps.Set { return s.gw.Offers() },
 		Sweeper: sweep,
 		Accept:  func(_ context.Context, sock *socket.Socket, id uuid.UUID, c caps.Set) { s.gw.Accept(sock, id, c) },
 		Count:   func(reason string) { t.Errorf("upgrade refused: %s", reason) },
@@ -865,7 +865,7 @@ func TestCountersAreThereFromTheStart(t *testing.T) {
 		lost = append(lost, d.String())
 	}
 	for what, m := range map[string]map[string]uint64{
-		"bad_length bad_stream bad_sequence bad_opus rate not_listed no_position bad_kind clip_rate clip_start clip_over clips_off clips_refused": st.Dropped,
+		"bad_length bad_stream bad_sequence bad_opus rate not_listed no_position bad_kind clip_rate clip_start clip_over clips_off clips_refused muted no_permission": st.Dropped,
 		strings.Join(lost, " "): st.Lost,
 		"1001 1002 1003 1007 1009 1011 4001 4003 4008 peer dead broken": st.Ended,
 	} {

@@ -31,12 +31,17 @@ type Reason uint8
 const (
 	SoundboardOff     Reason = iota // the server has switched it off
 	SoundboardRefused               // the player has no permission
+	ServerMuted                     // the server has muted the player, or everybody
+	SpeakRefused                    // the player may not speak
 	numReasons
 )
 
 // String is the reason in a sentence for players.
 func (r Reason) String() string {
-	return [numReasons]string{"The soundboard is switched off on this server", "You may not use the soundboard here"}[r]
+	return [numReasons]string{
+		"The soundboard is switched off on this server", "You may not use the soundboard here", "Your voice is muted by the server",
+		"You may not speak here",
+	}[r]
 }
 
 // Soundboard is whether clips are heard. Both may be read for each frame.
@@ -55,6 +60,8 @@ func (k *Conn) clip(now time.Time, f *wire.C2S) {
 		return
 	}
 	switch b := k.cfg.Soundboard; {
+	case k.member.Muted(): // before the permissions
+		k.refuse(now, Silenced, ServerMuted)
 	case b == nil || !b.On.Load():
 		k.refuse(now, ClipsOff, SoundboardOff)
 	case b.Allowed != nil && !b.Allowed(k.member.Player.ID):

@@ -50,6 +50,8 @@ const (
 	ClipOver     // of a clip that another one has taken the place of
 	ClipsOff     // the soundboard is switched off
 	ClipsRefused // the player may not use it
+	Silenced     // the server has muted the player
+	Forbidden    // the player may not speak
 	numDrops
 )
 
@@ -65,7 +67,7 @@ func Drops() []Drop {
 // String is the reason in a word or two, fit for a metric label.
 func (d Drop) String() string {
 	return [numDrops]string{"bad_length", "bad_stream", "bad_sequence", "bad_opus", "rate", "not_listed", "no_position",
-		"bad_kind", "clip_rate", "clip_start", "clip_over", "clips_off", "clips_refused"}[d]
+		"bad_kind", "clip_rate", "clip_start", "clip_over", "clips_off", "clips_refused", "muted", "no_permission"}[d]
 }
 
 // Stats count what all clients sent. The zero value is ready.
@@ -111,6 +113,7 @@ type Conn struct {
 	// The reader's.
 	clips         clips
 	told          [numReasons]time.Time
+	asked         time.Time // about groups
 	frames, texts bucket
 	bad           []time.Time // of the last BadFrames discarded frames, in a ring
 	discarded     int
@@ -189,6 +192,12 @@ func (k *Conn) route(src *route.Source, f *wire.C2S) {
 		k.drop(NotListed)
 	case route.NoPose:
 		k.drop(NoPose)
+	case route.Muted:
+		k.refuse(time.Now(), Silenced, ServerMuted)
+	case route.NoSpeak:
+		k.refuse(time.Now(), Forbidden, SpeakRefused)
+	case route.NoSoundboard:
+		k.refuse(time.Now(), ClipsRefused, SoundboardRefused)
 	}
 	if n > 0 {
 		k.cfg.Stats.Delivered.Add(uint64(n))
@@ -241,10 +250,30 @@ func (k *Conn) Text(p []byte) {
 		k.cfg.Hub.SetDeafened(k.member, l.Deafened)
 	case l.Request == line.Range:
 		k.cfg.Hub.SetTier(k.member, l.Tier)
-	default: // groups are not negotiated
-		k.end(socket.Unsupported, "request that was not negotiated")
+	default:
+		k.group(&l.Group)
 	}
 }
+
+// GroupEvery is the least time between two requests about groups; one that comes sooner is lost.
+const GroupEvery = 200 * time.Millisecond
+
+// group takes a request about groups.
+func (k *Conn) group(r *line.GroupRequest) {
+	if k.caps.Groups != 2 || r.Verb.Edits() && k.caps.GroupEdit != 1 || !k.cfg.Hub.GroupsEnabled() {
+		k.end(socket.Unsupported, "request that was not negotiated")
+		return
+	}
+	now := time.Now()
+	if now.Sub(k.asked) < GroupEvery {
+		return
+	}
+	k.asked = now
+	k.cfg.Hub.Ask(k.member, *r)
+}
+
+// Reply answers a request.
+func (k *Conn) Reply(text []byte) { k.sock.Reply(text) }
 
 // end closes the socket for what the client did.
 func (k *Conn) end(code socket.Code, why string) {

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ func (h *Hub) relate(limited bool) error {
 	}
 	t := &h.declarations
 	t.Reset()
-	h.views = h.views[:0]
+	h.views, h.reached = h.views[:0], h.reached[:0]
 	for _, m := range h.members {
 		var f relation.Flags
 		if m.mute.Kind != line.NotMuted {
@@ -30,7 +31,7 @@ func (h *Hub) relate(limited bool) error {
 		slot := m.Slot()
 		t.Participant(slot, m.session, f)
 		for slot >= len(h.views) {
-			h.views = append(h.views, nil)
+			h.views, h.reached = append(h.views, nil), append(h.reached, math.MaxUint64)
 		}
 		h.views[slot] = m.Sees()
 		if limited {
@@ -44,7 +45,7 @@ func (h *Hub) relate(limited bool) error {
 		return 0, false
 	})
 	// Who has been told of whom is kept by the routes themselves, for declared voices and for others alike.
-	table, err := h.relation.Compile(t, h.views, nil)
+	table, err := h.relation.Compile(t, h.views, h.reached)
 	if err != nil {
 		return err
 	}

@@ -145,6 +145,7 @@ type Hub struct {
 	relation     *relation.Compiler
 	declarations relation.Turn
 	views        [][]uint64
+	reached      []uint64
 	undeclared   []string
 	refused      bool // the last turn was: nothing may be published before another one
 }

@@ -1,0 +1,88 @@
+package voice
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/relation"
+)
+
+// Bits are the permissions of one player that voice asks for.
+type Bits = hub.Bits
+
+// The permissions, each of the node that its name says.
+const (
+	Speak        = hub.Speak        // socketsvc.speak
+	Listen       = hub.Listen       // socketsvc.listen
+	Soundboard   = hub.Soundboard   // socketsvc.soundboard
+	UseGroups    = hub.UseGroups    // socketsvc.groups
+	CreateGroups = hub.CreateGroups // socketsvc.groups.create
+	Invite       = hub.Invite       // socketsvc.groups.invite
+	AdminGroups  = hub.AdminGroups  // socketsvc.groups.admin
+	MuteExempt   = hub.MuteExempt   // socketsvc.mute.exempt
+
+	// Open is for a player who has not been evaluated yet.
+	Open = hub.Open
+)
+
+// Changes is state that lasts: mutes, persistent groups, and what was declared.
+type Changes = hub.Changes
+
+// Why explains what one player hears of another one; its String is a sentence.
+type Why = hub.Why
+
+// Offers is what the gateway can negotiate at this moment: groups only while they are switched on.
+func (g *Gateway) Offers() caps.Set {
+	c := Offers()
+	if g.hub.GroupsEnabled() {
+		c.Groups, c.GroupEdit = 2, 1
+	}
+	return c
+}
+
+// Mute silences a player until it is lifted or, with a time, lapses. What is in force when Mute returns is in force for
+// the next frame. The error is about the record, or the gateway has been closed.
+func (g *Gateway) Mute(r mute.Record) error {
+	if r.Since.IsZero() {
+		r.Since = time.Now()
+	}
+	return g.hub.Mute(r)
+}
+
+// MuteAll is Mute for everybody who is not exempt.
+func (g *Gateway) MuteAll(r mute.Record) error {
+	r.Player, r.Name = mute.Everybody, ""
+	return g.Mute(r)
+}
+
+// Unmute lifts a player's own mute, or that of everybody for [mute.Everybody]. It tells whether there was one.
+func (g *Gateway) Unmute(player uuid.UUID) (was bool, err error) { return g.hub.Unmute(player) }
+
+// Mutes lists the mutes in force, that of everybody first.
+func (g *Gateway) Mutes() ([]mute.Record, error) { return g.hub.Mutes() }
+
+// SetGroups changes the settings of groups. Switched off, requests close with 1003 and groups mean nothing, but are kept.
+func (g *Gateway) SetGroups(l group.Limits) error { return g.hub.SetGroups(l) }
+
+// SetGain changes how far voices carry.
+func (g *Gateway) SetGain(r gain.Rules) error { return g.hub.SetGain(r) }
+
+// Declare has change alter who is given whose voice outright: domains, listens and edges. It runs in the voice turn and
+// must not block. What it has declared is in force when Declare returns, for those listeners who know of the speaker.
+func (g *Gateway) Declare(change func(b *relation.Book) error) error { return g.hub.Declare(change) }
+
+// Apply takes in state from where it is stored, without telling Changed of it. What can be taken is; the error names the
+// rest.
+func (g *Gateway) Apply(c Changes) error { return g.hub.Apply(c) }
+
+// Why walks the checks for a speaker's microphone and a listener, in their order, and says which is the first that
+// silences it, or how loudly it is heard. It is the same decision as the one about frames.
+func (g *Gateway) Why(speaker, listener uuid.UUID) (Why, error) {
+	return g.hub.Explain(speaker, listener)
+}

@@ -1,0 +1,235 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+// reader is a client that keeps the texts of every view.
+type reader struct {
+	silent
+	mu    sync.Mutex
+	texts map[View][]string
+}
+
+func (r *reader) Show(v View, text []byte) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.texts == nil {
+		r.texts = make(map[View][]string)
+	}
+	r.texts[v] = append(r.texts[v], string(text))
+}
+
+func (r *reader) take(v View) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	got := r.texts[v]
+	r.texts[v] = nil
+	return got
+}
+
+func TestMuteIsToldOncePerState(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		r := &reader{}
+		m := x.hub.Join(x.player("anna"), r, caps.Set{Status: 1})
+		x.settle()
+		if got := r.take(Mute); !slices.Equal(got, []string{"SSVC_MUTE_V1 0 - -"}) {
+			t.Errorf("on connect: %q", got)
+		}
+		if err := x.hub.Mute(mute.Record{Player: m.Player.ID, Until: time.Now().Add(10 * time.Second)}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(9900 * time.Millisecond) // many flushes, each of which would count down
+		if got := r.take(Mute); !slices.Equal(got, []string{"SSVC_MUTE_V1 1 10 -"}) {
+			t.Errorf("while muted: %q", got)
+		}
+		if !m.Muted() {
+			t.Error("not muted")
+		}
+		time.Sleep(110 * time.Millisecond) // and nothing else happens
+		x.settle()
+		if got := r.take(Mute); !slices.Equal(got, []string{"SSVC_MUTE_V1 0 - -"}) || m.Muted() {
+			t.Errorf("lapsed: %q", got)
+		}
+	})
+}
+
+// TestPermissionsChangeUnasked: nobody tells the hub that permissions have changed.
+func TestPermissionsChangeUnasked(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		var mu sync.Mutex
+		bits := Open
+		if err := x.hub.Do(func(time.Time) {
+			x.hub.Permissions = func(uuid.UUID) Bits { mu.Lock(); defer mu.Unlock(); return bits }
+		}); err != nil {
+			t.Fatal(err)
+		}
+		a := x.join("anna")
+		b := x.join("ben", a)
+		x.settle()
+		time.Sleep(time.Second)
+		if n := x.says(a); n != 1 {
+			t.Fatal(n)
+		}
+		mu.Lock()
+		bits = Open &^ Speak
+		mu.Unlock()
+		time.Sleep(Flush + 10*gap)
+		if n, why := a.src.Send(x.hub.Table(), 1, 0, []byte{1}); n != 0 || why != route.NoSpeak {
+			t.Errorf("%d hear it: %v", n, why)
+		}
+		_ = b
+	})
+}
+
+func TestOrdersAfterTheEnd(t *testing.T) {
+	h := New(world.New(), route.Policy{})
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	h.Run(ctx)
+	if err := h.Mute(mute.Record{Player: uuid.Max}); !errors.Is(err, ErrEnded) {
+		t.Error(err)
+	}
+}
+
+// TestUnseenRefusesTheTurn takes the limits away under which no declaration can break the rule.
+func TestUnseenRefusesTheTurn(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		a, b := x.join("anna"), x.join("ben") // who do not see each other
+		x.settle()
+		x.hub.Declare(func(book *relation.Book) error {
+			return book.Edges.Put(relation.Edge{Speaker: a.Player.ID, Listener: b.Player.ID})
+		})
+		var limited, free error
+		if err := x.hub.Do(func(time.Time) { limited, free = x.hub.relate(true), x.hub.relate(false) }); err != nil {
+			t.Fatal(err)
+		}
+		var unseen *relation.Unseen
+		if limited != nil || !errors.As(free, &unseen) {
+			t.Errorf("limited: %v, free: %v", limited, free)
+		}
+	})
+}
+
+func TestGroupsExpireByThemselves(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}}); err != nil {
+			t.Fatal(err)
+		}
+		ra, rb := &reader{}, &reader{}
+		a := x.hub.Join(x.player("anna"), ra, caps.Set{Status: 1, Groups: 2})
+		b := x.hub.Join(x.player("ben"), rb, caps.Set{Status: 1, Groups: 2})
+		a.Player.Show(b.Player.ID)
+		b.Player.Show(a.Player.ID)
+		x.settle()
+		x.hub.Ask(a, line.GroupRequest{Verb: line.Create, Name: "team"})
+		time.Sleep(time.Second)
+		texts := rb.take(Groups)
+		v, err := line.ParseS2C([]byte(texts[len(texts)-1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		x.hub.Ask(a, line.GroupRequest{Verb: line.Invite, Group: v.(*line.Groups).Groups[0].ID, Player: b.Player.ID})
+		time.Sleep(group.InviteTime - time.Second)
+		if got := rb.take(Groups); len(got) != 1 || !strings.Contains(got[0], "\nI ") || strings.Contains(ra.take(Groups)[0], "\nI ") {
+			t.Errorf("invited: %q", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := rb.take(Groups); len(got) != 1 || strings.Contains(got[0], "\nI ") {
+			t.Errorf("after a minute: %q", got)
+		}
+	})
+}
+
+// BenchmarkTurnWithEverything is a turn of a thousand members in 50 groups and 100 domains, half of them muted by name,
+// of whom one changes its group.
+func BenchmarkTurnWithEverything(b *testing.B) {
+	reg := world.New()
+	h := New(reg, route.Policy{Gain: gain.Rules{Default: 48}})
+	h.Permissions = func(uuid.UUID) Bits { return Open }
+	place := reg.Place("survival", "overworld")
+	now := time.Now()
+	var ids []uuid.UUID
+	for i := range 1000 {
+		ids = append(ids, uuid.UUID{0: byte(i), 1: byte(i >> 8), 15: 1})
+	}
+	h.groups.SetLimits(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}})
+	var all []*Member
+	for i, id := range ids {
+		p := reg.Add(id, fmt.Sprint("p", i))
+		p.Show(ids...)
+		p.SetFacts(world.Facts{Place: place})
+		p.SetPose(&world.Pose{Place: place})
+		all = append(all, h.Join(p, silent{}, caps.Set{Status: 1, Groups: 2, GroupEdit: 1}))
+		if err := h.standing.AddMembers(fmt.Sprint("d", i%100), id); err != nil {
+			b.Fatal(err)
+		}
+		if i%2 == 1 {
+			if err := h.mutes.Mute(mute.Record{Player: id, Until: now.Add(1000 * time.Hour)}, now); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	settle := func() {
+		for range 100 {
+			now = now.Add(time.Second)
+			h.turn(now)
+			h.tellAll(now, true)
+		}
+	}
+	settle()
+	for i, m := range all {
+		r := line.GroupRequest{Verb: line.Create, Type: line.GroupType(i % 3), Name: fmt.Sprint("g", i)}
+		if i >= 50 {
+			g, _ := h.groups.Of(ids[i%50])
+			r = line.GroupRequest{Verb: line.Join, Group: g.ID}
+		}
+		if code := h.groups.Do(group.Actor{ID: m.Player.ID, May: Open.groupCaps()}, &r, now); code != line.OK {
+			b.Fatal(code)
+		}
+	}
+	settle()
+	b.Run("compile", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := h.relate(true); err != nil {
+				b.Fatal(err)
+			}
+			h.table.Store(h.compiler.Compile())
+		}
+	})
+	b.Run("turn", func(b *testing.B) {
+		b.ReportAllocs()
+		i := 0
+		for b.Loop() {
+			i++
+			m := all[50+i/2%950]
+			if i%2 == 0 {
+				h.Ask(m, line.GroupRequest{Verb: line.Leave})
+			} else {
+				g, _ := h.groups.Of(ids[0])
+				h.Ask(m, line.GroupRequest{Verb: line.Join, Group: g.ID})
+			}
+			now = now.Add(Flush) // everybody is due
+			h.turn(now)
+		}
+	})
+}
