@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
@@ -20,15 +21,28 @@ type link struct {
 	to      *outlet
 	ready   bool // it has heard what the client said before; the client's packets may follow
 	alive   keepAlives
-	started bool // pump is running
-	packs   int  // how often the client has told it its known packs
+	begun   bool      // with a configuration phase: the player is being handed over to it
+	started bool      // pump is running
+	packs   int       // how often the client has told it its known packs
+	since   time.Time // when its first join game came
 }
 
 // plan is where a player without a backend is to be tried.
 type plan struct {
-	names []string
-	next  int
-	last  *failure
+	names  []string
+	failed map[string]bool // servers that failed, in lower case: each is tried once
+	first  *failure        // why the player lost the server it was on; nil for a newcomer
+	last   *failure
+	notice string // what the player is told once it is on another server
+}
+
+// fail notes a server not to be tried again.
+func (p *plan) fail(name string, f failure) {
+	if p.failed == nil {
+		p.failed = map[string]bool{}
+	}
+	p.failed[strings.ToLower(name)] = true
+	p.last = &f
 }
 
 // failure is why a backend did not take the player.
@@ -52,20 +66,25 @@ func (s *Session) begin() {
 
 // advance tries the next backend of the plan. Names that stand for no server do not end the search.
 func (s *Session) advance() {
-	for s.plan.next < len(s.plan.names) {
-		name := s.plan.names[s.plan.next]
-		s.plan.next++
+	for _, name := range s.plan.names {
+		if s.plan.failed[strings.ToLower(name)] {
+			continue
+		}
 		if b := s.set.server(name); b != nil {
 			s.connect(b)
 			return
 		}
+		s.plan.fail(name, failure{EndNoServer, plain("No server is available.")})
 		s.log.Warn("a server to try is not configured; skipped", "backend", name)
 	}
-	if f := s.plan.last; f != nil {
-		s.end(f.ending, f.reason)
-		return
+	f := s.plan.first
+	if f == nil {
+		f = s.plan.last
 	}
-	s.end(EndNoServer, plain("No server is available."))
+	if f == nil {
+		f = &failure{EndNoServer, plain("No server is available.")}
+	}
+	s.end(f.ending, f.reason)
 }
 
 // connect dials a backend and logs in there, beside everything else that goes on. Its outcome comes back as an event.
@@ -75,15 +94,19 @@ func (s *Session) connect(b *backend.Server) {
 		Protocol: s.protocol, Name: s.name, ID: s.id, Properties: s.properties, Key: s.key,
 		Host: s.host, RawHost: s.rawHost, Marker: s.marker, Port: s.port, Addr: s.address.Addr(), SourcePort: s.address.Port(),
 	}
+	d := &dialed{server: b}
+	s.attempt = d
+	at, _ := s.where.get()
+	s.where.set(at, b.Name)
 	s.dialing.Go(func() {
 		defer s.caught()
-		conn, err := backend.Dial(s.ctx, *b, id, backend.Timeouts{Dial: s.set.Timeouts.BackendDial, Login: s.set.Timeouts.BackendLogin})
+		d.conn, d.err = backend.Dial(s.ctx, *b, id, backend.Timeouts{Dial: s.set.Timeouts.BackendDial, Login: s.set.Timeouts.BackendLogin})
 		select {
-		case s.events <- &event{outcome: &dialed{b, conn, err}}:
+		case s.events <- &event{outcome: d}:
 		case <-s.ctx.Done():
-			if conn != nil {
-				conn.Close()
-				conn.Reader.Release()
+			if d.conn != nil {
+				d.conn.Close()
+				d.conn.Reader.Release()
 			}
 		}
 	})
@@ -91,38 +114,36 @@ func (s *Session) connect(b *backend.Server) {
 
 // arrived is the outcome of connect.
 func (s *Session) arrived(d *dialed) {
+	s.attempt = nil
 	if d.err != nil {
 		s.core.Counters.DialFails.Add(1)
 		s.log.Warn("backend refused the player or cannot be reached", "backend", d.server.Name, "error", printable(d.err.Error()))
-		s.failed(dialFailure(d))
+		s.refused(d.server.Name, dialFailure(d))
 		return
 	}
 	l := s.newLink(d.server, d.conn)
 	s.inflight = l
-	if o := s.observer; o != nil {
+	if s.version.HasConfiguration() {
+		s.depart()
+		return
+	}
+	if o := s.observer; o != nil && !s.joined {
 		o.Backend(l.name)
 	}
-	if s.version.HasConfiguration() {
-		l.out = proto.Login
-		s.toBackend(l, proto.LoginAcknowledged, nil)
-		l.out = proto.Config
-		l.pump.enter(proto.Config)
-		l.pump.mark.allow(s.set.Timeouts.BackendConfig)
-		s.feed(l)
-	} else {
-		l.out = proto.Play
-		l.pump.enter(proto.Play)
-		l.pump.mark.allow(s.set.Timeouts.Read)
-		s.within(s.set.Timeouts.BackendJoin, func() {
-			s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in."))
-		})
-	}
-	if s.inflight != l {
-		return // a write failed already; it is given up
-	}
+	l.out = proto.Play
+	l.pump.enter(proto.Play)
+	l.pump.mark.allow(s.set.Timeouts.Read)
+	s.within(s.set.Timeouts.BackendJoin, func() {
+		s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in."))
+	})
 	s.route()
-	l.pump.start(func() { l.conn.Close() })
+	s.listen(l)
+}
+
+// listen begins to read a backend.
+func (s *Session) listen(l *link) {
 	l.started = true
+	l.pump.start(func() { l.conn.Close() })
 }
 
 func (s *Session) newLink(b *backend.Server, c *backend.Conn) *link {
@@ -168,14 +189,19 @@ func dialFailure(d *dialed) failure {
 	return failure{EndBackendLost, plain("Cannot connect to server " + d.server.Name + ".")}
 }
 
-// failed goes on after a backend did not take the player.
-func (s *Session) failed(f failure) {
-	s.plan.last = &f
+// failed goes on after a backend did not take a player that is on none.
+func (s *Session) failed(name string, f failure) {
+	s.plan.fail(name, f)
+	if s.final(f) {
+		s.end(f.ending, f.reason)
+		return
+	}
 	s.advance()
 }
 
-// lost is the one thing that happens when a backend is gone, whatever the phase: a player on the way to it moves on to
-// the next one, if the client has not been told too much, else the reason reaches the client in the state it is in.
+// lost is the one thing that happens when a backend is gone, whatever the phase: a player who still is on another one
+// stays there, and one who is not moves on to the next that may take him, as long as the client can follow; else the
+// reason reaches the client in the state it is in.
 func (s *Session) lost(l *link, e Ending, r reason) {
 	if l != s.inflight && l != s.current {
 		return
@@ -185,32 +211,47 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 		level = slog.LevelInfo
 	}
 	s.log.Log(s.ctx, level, "player lost its server", "backend", l.name, "ending", e, "reason", r.String())
-	again := l == s.inflight && s.fresh(l)
+	f := failure{e, r}
+	if l == s.inflight && s.current != nil {
+		s.inflight = nil
+		s.closeLink(l)
+		if !s.version.HasConfiguration() {
+			s.settled()
+		}
+		s.refused(l.name, f)
+		return
+	}
 	if l == s.current {
 		s.current = nil
+		_, to := s.where.get()
+		s.where.set("", to)
+		s.chain(l)
+		if s.plan.first == nil {
+			s.plan.first = &f
+		}
+		s.plan.notice = "You lost server " + l.name + ": " + r.text.String()
 	} else {
 		s.inflight = nil
+		s.where.set("", "")
+		if s.joined { // it had the player already, and the one before is gone
+			s.plan.notice = "Cannot take you to " + l.name + ": " + r.text.String()
+		}
 	}
-	s.bundle = s.bundle || l.pump.bundle.Load()
-	s.closeLink(l)
-	s.stalePacks += max(l.pump.packs-l.packs, 0)
-	s.settled()
+	s.plan.fail(l.name, f)
+	s.release(l)
+	if !s.awaitStart && !s.awaitEnd && s.inflight == nil {
+		s.settled()
+	}
 	s.route()
-	if again {
-		s.failed(failure{e, r})
-	} else {
+	switch {
+	case s.ending != endNone:
+	case s.final(f) || s.version.HasConfiguration() && !s.movable():
 		s.end(e, r)
+	case s.inflight != nil: // on the way already
+		s.depart()
+	case s.attempt == nil:
+		s.advance()
 	}
-}
-
-// fresh reports whether another backend can take over from one that has not sent its join game. In configuration the
-// client must not have got registries already, since 1.20.5 it does not accept their entries twice; and once it was
-// told that the configuration is finished only a join game can follow.
-func (s *Session) fresh(l *link) bool {
-	if !s.version.HasConfiguration() {
-		return true
-	}
-	return s.in == proto.Config && s.out == proto.Config && !(l.pump.registry.Load() && s.protocol >= proto.V1_20_5)
 }
 
 // closeLink ends the connection to a backend and its reader, which may be writing to the client just now. A client

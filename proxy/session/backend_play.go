@@ -1,7 +1,10 @@
 package session
 
 import (
+	"time"
+
 	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -24,21 +27,36 @@ func (s *Session) backendPlay(l *link, e *event) verdict {
 	case proto.SetCompression:
 		return s.recompress(l, e)
 	}
+	if s.hook != nil && e.pump.dest.Load() != nil {
+		if body := s.hook.Clientbound(e.packet, e.body); body != nil {
+			s.toClient(e.id, body)
+			return handled
+		}
+	}
 	return forward
 }
 
 // joinGame is the moment the player is on the backend: it becomes the current one, hears what it has missed, and
 // whatever waited for a client in play goes out.
 func (s *Session) joinGame(l *link, e *event) verdict {
-	if !s.pass(e, s.self) {
+	arriving := l == s.inflight
+	if s.foreign(l) {
+		s.enterWorld(l, e)
+	} else {
+		s.pass(e, s.self)
+	}
+	if s.ending != endNone {
 		return handled
 	}
-	if l == s.inflight {
+	if arriving {
 		s.inflight, s.current = nil, l
-		s.log.Info("player is on a server", "backend", l.name)
+		s.arrive(l)
 	}
-	s.playing = true
-	if !s.awaitEnd {
+	s.playing, s.joined = true, true
+	if s.hook != nil {
+		s.hook.Reset()
+	}
+	if !s.awaitEnd && s.inflight == nil {
 		s.settled()
 	}
 	if !l.ready {
@@ -48,10 +66,27 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 	if s.ending == endNone && s.core.channels != nil {
 		s.core.channels.Joined(s)
 	}
-	if s.ending == endNone {
-		s.deliver()
+	if b := s.core.cfg.Backends; b != nil && arriving && s.current == l {
+		b.Joined(backendRef{s, l})
 	}
+	s.deliver()
+	s.depart()
 	return handled
+}
+
+// arrive notes that the player is on a server, and tells why if that is not the one it was on.
+func (s *Session) arrive(l *link) {
+	l.since = time.Now()
+	s.where.set(l.name, "")
+	s.log.Info("player is on a server", "backend", l.name)
+	switch {
+	case s.plan.notice != "":
+		s.core.Counters.Switches.Rescued.Add(1)
+		s.tell(packet.Plain(s.plan.notice))
+		s.plan.notice = ""
+	case s.joined:
+		s.core.Counters.Switches.Done.Add(1)
+	}
 }
 
 // startConfiguration is a backend that configures its player anew. From here on it sends configuration packets; the
@@ -69,11 +104,10 @@ func (s *Session) startConfiguration(l *link, e *event) verdict {
 		return handled
 	}
 	s.out = proto.Config
-	s.playing = false
-	s.awaitStart = true
+	l.pump.registry.Store(false)
 	l.pump.enter(proto.Config)
 	l.pump.mark.allow(s.set.Timeouts.BackendConfig)
-	s.within(s.set.Timeouts.ConfigAnswer, s.stuck)
+	s.configuring()
 	s.route()
 	return handled
 }

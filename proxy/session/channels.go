@@ -89,7 +89,11 @@ func (s *Session) backendMessage(l *link, e *event) verdict {
 	}
 	switch topicOf([]byte(e.channel)) {
 	case bungeeTopic:
-		s.core.Counters.Forged[proto.Clientbound].Add(1)
+		if b := s.core.cfg.Backends; b != nil {
+			b.Message(backendRef{s, l}, e.channel, e.data)
+		} else {
+			s.core.Counters.Forged[proto.Clientbound].Add(1)
+		}
 		return handled
 	case brandTopic:
 		if s.set.Brand == "" {

@@ -15,6 +15,7 @@ const (
 	held                        // waits for the owner's decision
 	channeled                   // a plugin message: held only when its channel concerns the proxy
 	noted                       // changes a flag of the relay itself
+	recorded                    // adds to what has to be cleaned away when the player leaves the backend
 )
 
 // classes is the class of each id in one state and direction. Ids from 256 on do not exist and pass.
@@ -42,9 +43,10 @@ var needs = [...]struct {
 	{proto.Play, proto.Serverbound, channeled, []proto.Packet{proto.CustomPayload}},
 }
 
-// classTables compiles each table once and keeps it; what a Watch wants of a version never changes.
+// classTables compiles each table once and keeps it; what Watch and Hooks want of a version never changes.
 type classTables struct {
 	watch Watch
+	hooks Hooks
 	mu    sync.Mutex
 	done  map[classKey]*classes
 }
@@ -73,6 +75,16 @@ func (t *classTables) get(v *proto.Version, s proto.State, d proto.Dir) *classes
 			for _, p := range n.packets {
 				add(p, n.class)
 			}
+		}
+	}
+	if s == proto.Play && d == proto.Clientbound && !v.HasConfiguration() {
+		for _, p := range []proto.Packet{proto.PlayerInfo, proto.PlayerRemove, proto.BossBar} {
+			add(p, recorded)
+		}
+	}
+	if t.hooks != nil && s == proto.Play {
+		for _, p := range t.hooks.Wants(v, d) {
+			add(p, held)
 		}
 	}
 	if t.watch != nil && (s == proto.Config || s == proto.Play) {

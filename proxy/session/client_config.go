@@ -47,15 +47,16 @@ func (s *Session) configured(e *event) verdict {
 	s.awaitEnd = false
 	s.in = proto.Play
 	s.client.enter(proto.Play)
-	if l := s.partner(); l != nil {
+	s.answeredChange()
+	if l := s.partner(); l != nil && l.pump.state == proto.Play && l.out == proto.Config {
 		s.toBackend(l, proto.FinishConfiguration, nil)
 		l.out = proto.Play
-		s.answeredChange()
-		if !s.playing && !s.awaitStart {
+		if l == s.partner() && !s.playing && !s.awaitStart {
 			s.within(s.set.Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in")) })
 		}
 	}
 	s.route()
+	s.depart()
 	return handled
 }
 
@@ -79,6 +80,15 @@ func (s *Session) information(e *event) verdict {
 func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 	if e.pump.dest.Load() != nil {
 		return forward
+	}
+	if s.joined {
+		// It belongs to the world that the client is leaving. Standing facts are in the memory, for the backend to come.
+		if l := s.partner(); stated && l != nil && l.ready {
+			s.toBackend(l, e.packet, e.body)
+			return handled
+		}
+		s.core.Counters.Dropped[proto.Serverbound].Add(1)
+		return handled
 	}
 	if !s.memory.wait(e.packet, e.body, stated) {
 		s.core.Counters.Overflows.Add(1)

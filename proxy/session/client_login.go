@@ -140,6 +140,9 @@ func (s *Session) greet() {
 	if w := s.core.cfg.Watch; w != nil {
 		s.observer = w.Watch(s)
 	}
+	if h := s.core.cfg.Hooks; h != nil {
+		s.hook = h.Hook(s)
+	}
 }
 
 // clientLogin is the login state after login success: one packet is left.

@@ -22,7 +22,7 @@ func (s *Session) clientPlay(e *event) verdict {
 		}
 	}
 	if e.pump.dest.Load() != nil {
-		return forward
+		return s.hooked(e)
 	}
 	s.core.Counters.Dropped[proto.Serverbound].Add(1)
 	return handled
@@ -37,9 +37,16 @@ func (s *Session) reconfiguring(e *event) verdict {
 	s.answeredChange()
 	s.in = proto.Config
 	s.client.enter(proto.Config)
-	if l := s.partner(); l != nil {
+	l := s.partner()
+	switch {
+	case l == nil:
+	case l.out == proto.Play: // it began the configuration
 		s.toBackend(l, proto.ConfigurationAcknowledged, nil)
 		l.out = proto.Config
+	case !l.started: // it waits for the client
+		s.route()
+		s.listen(l)
+		return handled
 	}
 	s.route()
 	return handled

@@ -56,9 +56,10 @@ func (c *Core) Sample(dst []status.Player, max int) []status.Player {
 	return dst
 }
 
-// list follows the client's wish not to be shown in the server list (1.18 on).
+// list follows the client's wish not to be shown in the server list (1.18 on), and notes its language.
 func (s *Session) list(information []byte) {
 	if c, err := packet.ParseClientInformation(s.protocol, information); err == nil {
 		s.unlisted.Store(!c.Listed)
+		s.locale.Store(&c.Locale)
 	}
 }

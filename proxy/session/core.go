@@ -26,6 +26,8 @@ type Config struct {
 	Status   *status.Status // nil: pings are not answered
 	Watch    Watch          // nil: nobody observes
 	Channels Channels       // nil: no plugin channel is ours
+	Hooks    Hooks          // nil: nobody decides about packets
+	Backends Backchannel    // nil: what backends send on BungeeCord's channel is dropped
 
 	// Gates are asked once for each connection that wants a status or a login, before anything costly; nil: everybody may.
 	StatusGate, LoginGate func(netip.Addr) bool
@@ -68,7 +70,7 @@ func New(cfg Config) *Core {
 		cfg.Pending = limit.NewGauge(0)
 	}
 	c := &Core{cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}}
-	c.tables.watch = cfg.Watch
+	c.tables.watch, c.tables.hooks = cfg.Watch, cfg.Hooks
 	c.Apply(cfg.Settings)
 	return c
 }

@@ -16,14 +16,22 @@ type Counters struct {
 	Overflows   atomic.Uint64          // messages that a full queue refused
 	Forged      [2]atomic.Uint64       // plugin messages on channels of ours that were not forwarded, by proto.Dir
 	Dropped     [2]atomic.Uint64       // packets that came in a state in which they could not go on, by proto.Dir
-	Dials       atomic.Uint64          // backend connections tried
-	DialFails   atomic.Uint64          // of these, refused or failed before the login was complete
+	Switches    Switches
+	Dials       atomic.Uint64 // backend connections tried
+	DialFails   atomic.Uint64 // of these, refused or failed before the login was complete
 }
 
 // Traffic is what one direction carried. Frames are counted once: by the most costly thing that happened to them.
 type Traffic struct {
 	Passed, Tapped, Held, Recoded atomic.Uint64 // frames: never opened, shown to the observer, decided by the owner, framed anew
 	Bytes                         atomic.Uint64 // wire bytes read
+}
+
+// Switches are what became of players' ways to another server.
+type Switches struct {
+	Done    atomic.Uint64 // from one server to another, by request
+	Refused atomic.Uint64 // the other server did not take the player, who stayed
+	Rescued atomic.Uint64 // a player who had lost its server came to be on another
 }
 
 // Ended is how many connections ended with e.

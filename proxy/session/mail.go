@@ -2,6 +2,7 @@ package session
 
 import (
 	"errors"
+	"slices"
 	"sync"
 )
 
@@ -16,14 +17,12 @@ var (
 	errGone     = errors.New("the player has left")
 )
 
-// letter is one thing that other goroutines want the player to get.
+// letter is one thing that other goroutines want of the session.
 type letter struct {
-	channel string // of a plugin message; empty: text for the action bar
-	data    []byte
-	text    string
+	bytes int    // that do holds
+	any   bool   // in whatever state the client is; else only in play
+	do    func() // by the owner
 }
-
-func (l *letter) size() int { return len(l.channel) + len(l.data) + len(l.text) }
 
 // mailbox carries letters, and at most one order to leave, to the owner.
 type mailbox struct {
@@ -50,11 +49,11 @@ func (m *mailbox) post(l letter) error {
 	switch {
 	case m.closed:
 		return errGone
-	case len(m.letters) >= maxMail || m.bytes+l.size() > maxMailBytes:
+	case len(m.letters) >= maxMail || m.bytes+l.bytes > maxMailBytes:
 		return errMailFull
 	}
 	m.letters = append(m.letters, l)
-	m.bytes += l.size()
+	m.bytes += l.bytes
 	m.wake()
 	return nil
 }
@@ -82,13 +81,18 @@ func (m *mailbox) orders() *leave {
 	return m.leave
 }
 
-// take empties the box.
-func (m *mailbox) take() []letter {
+// next takes the first letter that can be done out of the box; ok is false when there is none.
+func (m *mailbox) next(playing bool) (l letter, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	l := m.letters
-	m.letters, m.bytes = nil, 0
-	return l
+	for i, l := range m.letters {
+		if playing || l.any {
+			m.letters = slices.Delete(m.letters, i, i+1)
+			m.bytes -= l.bytes
+			return l, true
+		}
+	}
+	return l, false
 }
 
 func (m *mailbox) close() {

@@ -83,7 +83,7 @@ func (s *Session) tick() {
 // configures the client asks itself.
 func (s *Session) keepAlive() {
 	id, ok := s.version.ID(s.out, proto.Clientbound, proto.KeepAlive)
-	if !ok || s.in != s.out || s.in == proto.Config && s.inflight != nil {
+	if !ok || s.ending != endNone || s.in != s.out || s.in == proto.Config && s.inflight != nil {
 		return
 	}
 	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, int64(rand.Int32())))
@@ -128,10 +128,14 @@ func (s *Session) fromBackend(e *event) verdict {
 		return handled
 	}
 	if e.pump.dest.Load() == nil {
-		// The client is in another state than the backend thinks. There is no telling what it would make of this.
-		s.core.Counters.Dropped[proto.Clientbound].Add(1)
-		if e.packet != proto.Disconnect {
-			return handled
+		// The client is in another state than the backend thinks, or still in another one's world. There is no telling
+		// what it would make of this.
+		entering := l == s.inflight && !s.version.HasConfiguration() && (e.packet == proto.JoinGame || e.packet == proto.SetCompression)
+		if !entering {
+			s.core.Counters.Dropped[proto.Clientbound].Add(1)
+			if e.packet != proto.Disconnect {
+				return handled
+			}
 		}
 	}
 	if e.pump.state == proto.Config {
@@ -228,11 +232,16 @@ func (s *Session) route() {
 	if l.ready && l.out == s.in {
 		s.client.dest.Store(l.to)
 	}
-	if l.pump.state == s.out {
+	if l.pump.state == s.out && !s.foreign(l) {
 		l.pump.dest.Store(s.self)
 	} else {
 		l.pump.dest.Store(nil)
 	}
+}
+
+// foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are about.
+func (s *Session) foreign(l *link) bool {
+	return l == s.inflight && s.joined && !s.version.HasConfiguration()
 }
 
 // deliver does what other goroutines have asked for, as far as the client is in a state for it.
@@ -241,18 +250,11 @@ func (s *Session) deliver() {
 		s.end(o.ending, o.reason)
 		return
 	}
-	if !s.playing {
-		return // the configuration has no place for these; joining calls again
-	}
-	for _, l := range s.mail.take() {
-		p, body := proto.CustomPayload, []byte(nil)
-		if l.channel != "" {
-			body = packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: l.channel, Data: l.data})
-		} else {
-			p, body = packet.ActionBarMessage(s.version.Protocol, packet.Plain(l.text))
+	for s.ending == endNone {
+		l, ok := s.mail.next(s.playing) // the configuration has no place for most; joining calls again
+		if !ok {
+			return
 		}
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok && s.ending == endNone {
-			s.toClient(id, body)
-		}
+		l.do()
 	}
 }

@@ -33,6 +33,8 @@ type pump struct {
 	registry atomic.Bool // registry data went to the client
 	packs    int         // how often the client was asked for its known packs; for the owner once the pump has ended
 
+	debris debris // what the client was shown; for the owner once the pump has ended
+
 	ask   event
 	reply chan verdict  // one slot
 	quit  chan struct{} // closed by stop: end without a word
@@ -254,6 +256,9 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 		} else {
 			p.s.observer.Serverbound(p.state, packet, body)
 		}
+	}
+	if c&recorded != 0 && p.debris.see(p.s.protocol, packet, body) != nil {
+		p.s.core.Counters.decode[p.dir][packet].Add(1)
 	}
 	var channel string
 	var data []byte

@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -67,8 +68,23 @@ type Player interface {
 	Send(channel string, data []byte) error
 	// ActionBar shows a line of plain text above the hot bar, with the same conditions as Send.
 	ActionBar(text string) error
+	// Message shows a text in the chat window, with the same conditions as Send.
+	Message(t packet.Text) error
+	Server() string      // the server the player is on; empty: none, or between two
+	Ping() time.Duration // how long the client took to answer the last keep-alive; 0: not known yet
+	Locale() string      // as the client says, de_at; empty: not known
+	// Connect begins to take the player to another server. An error says that it does not even begin: there is no such
+	// server, or the player is there or on the way already. Of what goes wrong later the player is told.
+	Connect(server string) error
+	// Transfer tells a client of 1.20.5 or later to leave for another address, with the same conditions as Send.
+	Transfer(host string, port uint16) error
+	// ToServer sends a plugin message to the server the player is on, as if the client had. It fails when there is none
+	// or too much is waiting.
+	ToServer(channel string, data []byte) error
 	// Disconnect ends the session, telling the client why. Only the first reason counts.
 	Disconnect(reason string)
+	// Kick is Disconnect with a text that is not plain.
+	Kick(t packet.Text)
 }
 
 var _ Player = (*Session)(nil)
@@ -95,7 +111,11 @@ type Session struct {
 	self       *outlet // the client as a place to write to
 	current    *link   // the backend the player is on; nil before the first join
 	inflight   *link   // the backend the player is on the way to
+	attempt    *dialed // the backend being dialled
 	plan       plan    // where to try next
+	joined     bool    // the client has been in a world
+	registered bool    // the client got registries in this configuration from backends that are gone
+	debris     debris  // what backends that are gone left on the client's screen
 	awaitStart bool    // start configuration is unanswered
 	awaitEnd   bool    // finish configuration is unanswered
 	playing    bool    // a join game reached the client and no start configuration since
@@ -105,6 +125,7 @@ type Session struct {
 	deadline   deadline
 	nextAlive  time.Time // when to send a keep-alive of our own, while there is no backend
 	bundle     bool      // a backend that is gone left a bundle open
+	hook       Hook
 	ending     Ending
 
 	events   chan *event
@@ -124,21 +145,26 @@ type Session struct {
 
 	unlisted atomic.Bool  // the client does not want to be shown in the server list
 	ping     atomic.Int64 // ns between a backend's keep-alive and the client's answer
+	locale   atomic.Pointer[string]
+	where    whereabouts
 }
 
 // Done is closed when nothing of the session is left: goroutines, sockets, and its place among the players.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
-// Ping is how long the client took to answer the last keep-alive; 0 when it has not.
+// Ping implements [Player].
 func (s *Session) Ping() time.Duration { return time.Duration(s.ping.Load()) }
 
 // Send implements [Player].
 func (s *Session) Send(channel string, data []byte) error {
-	return s.post(letter{channel: channel, data: append([]byte(nil), data...)})
+	return s.postPacket(proto.CustomPayload, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data}))
 }
 
 // ActionBar implements [Player].
-func (s *Session) ActionBar(text string) error { return s.post(letter{text: text}) }
+func (s *Session) ActionBar(text string) error {
+	p, body := packet.ActionBarMessage(s.protocol, packet.Plain(text))
+	return s.postPacket(p, body)
+}
 
 func (s *Session) post(l letter) error {
 	err := s.mail.post(l)
@@ -229,6 +255,9 @@ func (s *Session) farewells() {
 	}
 	if s.observer != nil {
 		call(s.observer.Close)
+	}
+	if s.hook != nil {
+		call(s.hook.Close)
 	}
 	if c := s.core.channels; c != nil {
 		call(func() { c.Left(s) })

@@ -22,6 +22,10 @@ type Settings struct {
 	Servers []backend.Server // names are compared without case
 	Try     []string         // names of servers in the order in which a newcomer is offered to them; unknown ones are skipped
 
+	// FinalReasons are what the reason of a kick must not contain for the player to be taken to another server; case does
+	// not matter.
+	FinalReasons []string
+
 	Timeouts Timeouts
 }
 

@@ -1,0 +1,144 @@
+package session
+
+import (
+	"fmt"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Hooks decide about packets of the play state before they go on: commands, for instance.
+type Hooks interface {
+	// Wants lists the packets to decide about. It is asked once for each version and direction.
+	Wants(v *proto.Version, d proto.Dir) []proto.Packet
+	// Hook is called once for each player that has logged in. A nil Hook decides nothing.
+	Hook(p Player) Hook
+}
+
+// Hook decides for one player. All its methods are called from one goroutine, which must not be blocked: the player's
+// traffic waits. Bodies are what follows the packet id and valid during the call. A panic ends the player's session.
+type Hook interface {
+	Serverbound(p proto.Packet, body []byte) Answer
+	// Clientbound gives the body that a backend's packet is to have; nil: its own.
+	Clientbound(p proto.Packet, body []byte) []byte
+	Reset() // what belonged to the backend is over: at each join game and each start of a configuration
+	Close() // the player is gone; the last call
+}
+
+// Answer is what becomes of a client's packet. The zero Answer forwards it.
+type Answer struct {
+	Drop  bool         // it does not go on; implied by the others
+	Ack   []byte       // the body of a MessageAcknowledgement for the backend in its place
+	Reply []byte       // the body of a TabComplete for the client
+	Kick  *packet.Text // the session ends with this reason
+}
+
+// hooked asks the hook about a packet of the client's that could go on.
+func (s *Session) hooked(e *event) verdict {
+	if s.hook == nil {
+		return forward
+	}
+	a := s.hook.Serverbound(e.packet, e.body)
+	switch {
+	case a.Kick != nil:
+		s.end(EndDisconnected, reason{text: *a.Kick})
+		return handled
+	case a.Ack != nil:
+		if l := s.current; l != nil {
+			s.toBackend(l, proto.MessageAcknowledgement, a.Ack)
+		}
+	case a.Reply != nil:
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.TabComplete); ok && s.out == proto.Play {
+			s.toClient(id, a.Reply)
+		}
+	case !a.Drop:
+		return forward
+	}
+	return handled
+}
+
+// Backchannel gets what backends say on the plugin channels that are between backends and proxies only, BungeeCord's.
+// Nothing on these reaches a client, and what clients send there is dropped. All calls for one player come from one
+// goroutine, which must not be blocked.
+type Backchannel interface {
+	Message(from Backend, channel string, data []byte) // data is valid during the call
+	Joined(on Backend)                                 // once for each time the player has come to be on a server
+}
+
+// Backend is the connection to a server that a player has or had. Its methods may be called from any goroutine.
+type Backend interface {
+	Server() string
+	Player() Player
+	// Send sends a plugin message to this very connection, with the conditions of Player.Send. When the connection is
+	// gone by then the message is lost.
+	Send(channel string, data []byte) error
+}
+
+// backendRef is a [Backend].
+type backendRef struct {
+	s *Session
+	l *link
+}
+
+func (b backendRef) Server() string { return b.l.name }
+func (b backendRef) Player() Player { return b.s }
+
+func (b backendRef) Send(channel string, data []byte) error {
+	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
+	return b.s.post(letter{bytes: len(body), any: true, do: func() {
+		if b.l == b.s.current || b.l == b.s.inflight {
+			b.s.toBackend(b.l, proto.CustomPayload, body)
+		}
+	}})
+}
+
+// ToServer implements [Player].
+func (s *Session) ToServer(channel string, data []byte) error {
+	if s.Server() == "" {
+		return fmt.Errorf("%s is on no server", s.name)
+	}
+	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
+	return s.post(letter{bytes: len(body), any: true, do: func() {
+		if l := s.current; l != nil {
+			s.toBackend(l, proto.CustomPayload, body)
+		}
+	}})
+}
+
+// Message implements [Player].
+func (s *Session) Message(t packet.Text) error {
+	p, body := packet.SystemMessage(s.protocol, t)
+	return s.postPacket(p, body)
+}
+
+// Transfer implements [Player].
+func (s *Session) Transfer(host string, port uint16) error {
+	if s.protocol < proto.V1_20_5 {
+		return fmt.Errorf("the client of %s is too old to be transferred; that takes 1.20.5 or later", s.name)
+	}
+	return s.postPacket(proto.Transfer, field.AppendVarInt(field.AppendString(nil, host), int32(port)))
+}
+
+// Kick implements [Player].
+func (s *Session) Kick(t packet.Text) { s.leave(EndDisconnected, reason{text: t}) }
+
+// Locale implements [Player].
+func (s *Session) Locale() string {
+	if l := s.locale.Load(); l != nil {
+		return *l
+	}
+	return ""
+}
+
+// postPacket sends a packet of the play state, or keeps it until the client is in play.
+func (s *Session) postPacket(p proto.Packet, body []byte) error {
+	return s.post(letter{bytes: len(body), do: func() {
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok {
+			s.toClient(id, body)
+		}
+	}})
+}
+
+// tell is Message for the session's own words; when too much waits they are the least that is lost.
+func (s *Session) tell(t packet.Text) { s.Message(t) }

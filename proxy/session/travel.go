@@ -1,0 +1,277 @@
+package session
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// stayed is how long a player must have been on a server for its failure to be a new one. Until then it is part of the
+// chain that led there, in which no server is tried twice.
+const stayed = 10 * time.Second
+
+// whereabouts is where a player is and on the way to, for other goroutines to see. The owner writes it, and Connect,
+// which thereby makes sure that a player goes one way at a time.
+type whereabouts struct {
+	mu     sync.Mutex
+	at, to string
+}
+
+// set notes both.
+func (w *whereabouts) set(at, to string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at, w.to = at, to
+}
+
+func (w *whereabouts) get() (at, to string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.at, w.to
+}
+
+// head notes a new direction, unless the player is there or has one.
+func (w *whereabouts) head(to string) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.to != "":
+		return fmt.Errorf("already connecting to %s", w.to)
+	case w.at == to:
+		return fmt.Errorf("already connected to %s", to)
+	}
+	w.to = to
+	return nil
+}
+
+// Server implements [Player].
+func (s *Session) Server() string {
+	at, _ := s.where.get()
+	return at
+}
+
+// Connect implements [Player].
+func (s *Session) Connect(server string) error {
+	b := s.set.server(server)
+	if b == nil {
+		return fmt.Errorf("there is no server %q", server)
+	}
+	if err := s.where.head(b.Name); err != nil {
+		return err
+	}
+	err := s.post(letter{do: func() { s.travel(b) }})
+	if err != nil {
+		at, _ := s.where.get()
+		s.where.set(at, "")
+	}
+	return err
+}
+
+// travel begins to take a player in play to another server.
+func (s *Session) travel(b *backend.Server) {
+	if s.attempt != nil || s.inflight != nil || s.current != nil && s.current.name == b.Name {
+		return // overtaken by a fallback
+	}
+	s.connect(b)
+}
+
+// refused is a backend that did not take the player while the client was not told to leave the one it is on.
+func (s *Session) refused(name string, f failure) {
+	if s.current == nil {
+		s.failed(name, f)
+		return
+	}
+	s.where.set(s.current.name, "")
+	s.core.Counters.Switches.Refused.Add(1)
+	s.tell(packet.Plain("Cannot take you to " + name + ": " + f.reason.text.String()))
+}
+
+// depart lets a backend with a configuration phase have the player, once it has logged the player in and the client
+// is in a state to follow: not while the backend it is on is just configuring it.
+func (s *Session) depart() {
+	l := s.inflight
+	if l == nil || l.begun || !s.version.HasConfiguration() {
+		return
+	}
+	if s.current != nil && (!s.playing || s.awaitStart || s.awaitEnd) {
+		return
+	}
+	l.begun = true
+	s.part()
+	if o := s.observer; o != nil {
+		o.Backend(l.name)
+	}
+	if s.out == proto.Play {
+		s.leaveWorld()
+	}
+	if s.inflight != l {
+		return
+	}
+	// The backend may say already what it has to; it is not read before the client can take it.
+	l.out = proto.Login
+	s.toBackend(l, proto.LoginAcknowledged, nil)
+	l.out = proto.Config
+	l.pump.enter(proto.Config)
+	l.pump.mark.allow(s.set.Timeouts.BackendConfig)
+	s.feed(l)
+	if s.inflight != l {
+		return // a write failed already; it is given up
+	}
+	s.route()
+	if s.in == proto.Config && !s.awaitStart {
+		s.listen(l)
+	}
+}
+
+// part is the end of the backend the player is on because another one takes over.
+func (s *Session) part() {
+	c := s.current
+	if c == nil {
+		return
+	}
+	s.chain(c)
+	s.current = nil
+	s.release(c)
+	_, to := s.where.get()
+	s.where.set("", to)
+}
+
+// release ends the connection to a backend that the client has seen something of.
+func (s *Session) release(l *link) {
+	s.closeLink(l)
+	s.bundle = s.bundle || l.pump.bundle.Load()
+	s.registered = s.registered || l.pump.registry.Load()
+	s.stalePacks += max(l.pump.packs-l.packs, 0)
+	s.debris.add(&l.pump.debris)
+}
+
+// leaveWorld takes a client in play into configuration, where the next backend begins.
+func (s *Session) leaveWorld() {
+	s.closeBundle()
+	if s.playing {
+		s.clean()
+		s.keepAlive() // so that a client which takes its time is not taken for dead
+	}
+	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.StartConfiguration); ok {
+		s.toClient(id, nil)
+	}
+	s.out = proto.Config
+	s.configuring()
+}
+
+// configuring is what a start of configuration means, whoever sent it to the client: nothing but its acknowledgement is
+// now expected of the client.
+func (s *Session) configuring() {
+	s.playing, s.registered = false, false
+	s.awaitStart = true
+	s.within(s.set.Timeouts.ConfigAnswer, s.stuck)
+	if s.hook != nil {
+		s.hook.Reset()
+	}
+}
+
+// enterWorld takes a client without a configuration phase from one backend's world into that of another, whose join
+// game this is.
+func (s *Session) enterWorld(l *link, e *event) {
+	s.part()
+	s.closeBundle()
+	s.clean()
+	s.keepAlive()
+	if o := s.observer; o != nil {
+		o.Backend(l.name)
+		if c := s.core.tables.get(s.version, proto.Play, proto.Clientbound); uint32(e.id) < uint32(len(c)) && c[e.id]&observed != 0 {
+			o.Clientbound(proto.Play, proto.JoinGame, e.body) // nothing of this backend went by an observer before
+		}
+	}
+	first, respawn, err := packet.Rejoin(s.protocol, e.body)
+	if err != nil {
+		s.core.Counters.decode[proto.Clientbound][proto.JoinGame].Add(1)
+		s.log.Warn("join game cannot be read; the client may keep parts of the world it was in", "backend", l.name, "error", err)
+		s.toClient(e.id, e.body)
+		return
+	}
+	s.toClient(e.id, first)
+	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.Respawn); ok && s.ending == endNone {
+		s.toClient(id, respawn)
+	}
+}
+
+// closeBundle ends a bundle that a backend which is gone left open: a client takes no change of state inside one, and
+// holds back what comes.
+func (s *Session) closeBundle() {
+	if !s.bundle {
+		return
+	}
+	s.bundle = false
+	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.out == proto.Play {
+		s.toClient(id, nil)
+	}
+}
+
+// clean takes away what the last backend left on a client in play and no change of world takes with it. It is the one
+// routine for that, whatever made the player leave.
+func (s *Session) clean() {
+	send := func(p proto.Packet, body []byte) {
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok && s.ending == endNone {
+			s.toClient(id, body)
+		}
+	}
+	d := &s.debris
+	if !s.version.HasConfiguration() { // from there on the configuration does
+		if ids := d.players.all(); len(ids) > 0 {
+			p := proto.PlayerInfo
+			if s.protocol >= proto.V1_19_3 {
+				p = proto.PlayerRemove
+			}
+			send(p, packet.AppendPlayerRemove(nil, s.protocol, ids...))
+		}
+		for _, id := range d.bars.all() {
+			send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, id), bossRemove))
+		}
+		empty := packet.Plain("").Append(nil, s.protocol, proto.Play)
+		send(proto.PlayerlistHeader, append(empty, empty...))
+	}
+	*d = debris{}
+	switch {
+	case s.protocol >= proto.V1_17:
+		send(proto.ClearTitles, []byte{1})
+	case s.protocol >= proto.V1_11:
+		send(proto.Title, field.AppendVarInt(nil, 5))
+	default:
+		send(proto.Title, field.AppendVarInt(nil, 4))
+	}
+}
+
+// chain begins a new chain of attempts when the player has been on l for a while.
+func (s *Session) chain(l *link) {
+	if time.Since(l.since) >= stayed {
+		s.plan = plan{names: s.set.Try}
+	}
+}
+
+// movable reports whether the client, which has lost its backend, can be taken over by another. A client in play can
+// always be configured anew. One in configuration must not have got registries: since 1.20.5 it does not accept their
+// entries twice.
+func (s *Session) movable() bool {
+	return s.out == proto.Play || !s.registered || s.protocol < proto.V1_20_5
+}
+
+// final reports whether a kick with this reason is meant for the whole network.
+func (s *Session) final(f failure) bool {
+	if f.ending != EndKicked {
+		return false
+	}
+	why := strings.ToLower(f.reason.text.String())
+	for _, word := range s.set.FinalReasons {
+		if word != "" && strings.Contains(why, strings.ToLower(word)) {
+			return true
+		}
+	}
+	return false
+}
