@@ -644,7 +644,7 @@ func TestRelayKeepsGaps(t *testing.T) {
 func TestFreezeOfASpeaker(t *testing.T) {
 	s := openToAll(t, Config{})
 	anna, ben := s.bot(s.player("anna", 0), board2), s.bot(s.player("ben", 0), board2)
-	frozen := s.dial(s.player("cleo", 0), board2)
+	frozen := s.dial(s.player("cleo", 0), allHere)
 	s.meet(anna, ben)
 	frozen.waitFor("a roster", func() bool { return len(frozen.roster()) == 3 })
 	c := s.channel(radio)
@@ -694,6 +694,30 @@ func TestFreezeOfASpeaker(t *testing.T) {
 		}
 		return next[wire.KindChannel]-first[wire.KindChannel] == speakers && next[wire.KindBoard]-first[wire.KindBoard] == clips
 	})
+	snapshots := func() (all []string) {
+		frozen.mu.Lock()
+		defer frozen.mu.Unlock()
+		for _, text := range frozen.texts {
+			if v, err := line.ParseS2C([]byte(text)); err == nil {
+				if l, ok := v.(*line.Speakers); ok && len(l.List) > 0 {
+					all = append(all, l.List[0].Name)
+				}
+			}
+		}
+		return all
+	}
+	// What changes meanwhile waits for an empty socket, the newest in place of the others.
+	other := radio
+	for i := range 3 {
+		other.Name = fmt.Sprint("Late ", i)
+		if err := c.Change(other); err != nil {
+			t.Fatal(err)
+		}
+		for begun := time.Now(); time.Since(begun) < speaker.Flush+50*time.Millisecond; time.Sleep(10 * time.Millisecond) {
+			live.Send(big)
+		}
+	}
+	s.channel(speaker.Spec{Name: "Last", Backend: "survival", World: "nether", Range: 1})
 	for range 20 { // so that something waits that is not old
 		live.Send(big)
 	}
@@ -703,6 +727,9 @@ func TestFreezeOfASpeaker(t *testing.T) {
 	}
 	if _, err := live.Send(big); err == nil {
 		t.Error("a closed channel sends")
+	}
+	for begun := time.Now(); time.Since(begun) < speaker.Flush+50*time.Millisecond; time.Sleep(20 * time.Millisecond) {
+		clip.SendOpus(big)
 	}
 	frozen.mu.Lock()
 	frozen.paused = nil
@@ -716,6 +743,10 @@ func TestFreezeOfASpeaker(t *testing.T) {
 	})
 	if slices.ContainsFunc(frozen.take(), func(f wire.S2C) bool { return f.Kind == wire.KindChannel }) {
 		t.Error("the closed channel is heard after everything else")
+	}
+	frozen.waitFor("the newest names", func() bool { all := snapshots(); return len(all) > 0 && all[len(all)-1] == "Last" })
+	if all := slices.DeleteFunc(snapshots(), func(name string) bool { return name == radio.Name }); len(all) != 1 { // as it was before
+		t.Errorf("snapshots after the thaw: %q, want the newest alone", all)
 	}
 }
 
