@@ -152,6 +152,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 		rangeOK("voice.worlds."+w, v)
 	}
 	oneOf("voice.spectators", l.Voice.Spectators, "nobody", "spectators", "everyone")
+	l.Voice.check(bad)
 	oneOf("voice.visibility", l.Voice.Visibility, "tab-list", "everyone")
 	if (l.TLS.Certificate == "") != (l.TLS.Key == "") {
 		bad("tls", "needs both certificate and key")

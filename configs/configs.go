@@ -8,6 +8,7 @@ package configs
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -27,6 +28,7 @@ type Config struct {
 	Status        Status            `yaml:"status"`
 	Limbo         Limbo             `yaml:"limbo"`
 	Voice         Voice             `yaml:"voice"`
+	Permissions   Permissions       `yaml:"permissions"`
 	TLS           TLS               `yaml:"tls"`
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
 	Admin         Admin             `yaml:"admin"`
@@ -73,8 +75,17 @@ type Voice struct {
 	Origins    []string           `yaml:"allowed-origins"` // besides the gateway's own host, for browsers
 	Range      float64            `yaml:"range"`           // blocks
 	Worlds     map[string]float64 `yaml:"worlds"`          // world or server/world → range
-	Spectators string             `yaml:"spectators"`      // who hears a spectator: nobody, spectators, everyone
-	Visibility string             `yaml:"visibility"`      // tab-list, everyone
+	Regions    map[string]Region  `yaml:"regions"`         // by name
+	Whisper    float64            `yaml:"whisper"`         // times the range; 0: not offered
+	Shout      float64            `yaml:"shout"`
+	Spectators string             `yaml:"spectators"` // who hears a spectator: nobody, spectators, everyone
+	Visibility string             `yaml:"visibility"` // tab-list, everyone
+	Groups     Groups             `yaml:"groups"`
+
+	// Who is given whose voice outright.
+	Domains map[string][]string `yaml:"domains"` // by name: the UUIDs of players who all hear each other
+	Listens []Listen            `yaml:"listens"`
+	Edges   []Edge              `yaml:"edges"`
 }
 
 // TLS makes the game port answer TLS as well, for https and wss.
@@ -192,10 +203,18 @@ func Default() Config {
 		Forwarding:    Forwarding{Mode: "none"},
 		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}},
 		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml and restart."},
-		Voice:         Voice{Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Spectators: "spectators", Visibility: "tab-list"},
-		Proxy:         ProxyProtocol{Trusted: []string{}},
-		Admin:         Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},
-		Compression:   Compression{Threshold: 256, Level: 3},
+		Voice: Voice{
+			Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Regions: map[string]Region{},
+			Whisper: 0.5, Shout: 2, Spectators: "spectators", Visibility: "tab-list",
+			Groups: Groups{
+				Enabled: true, Max: 200, Members: 100, Types: slices.Clone(GroupTypes), Passwords: true, Persistent: true,
+			},
+			Domains: map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
+		},
+		Permissions: Permissions{Groups: map[string]PermissionGroup{}, Players: map[string]PermissionPlayer{}, Operators: map[int]string{}},
+		Proxy:       ProxyProtocol{Trusted: []string{}},
+		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},
+		Compression: Compression{Threshold: 256, Level: 3},
 		Limits: Limits{
 			Connections: Rate{5, 20}, Logins: Rate{0.4, 3}, Status: Rate{5, 20},
 			Exempt: []string{}, Pending: 2048,

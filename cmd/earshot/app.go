@@ -23,6 +23,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/invite"
+	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/track"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
@@ -40,8 +41,6 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/proxy/status"
 	"github.com/earshot-mc/earshot/voice"
-	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/route"
 )
 
 // stopWithin bounds the whole shutdown.
@@ -55,6 +54,7 @@ type app struct {
 	tls     *tls.Config // nil without a certificate
 	proxy   proxy.Settings
 	voice   voice.Config
+	perms   *perm.Perm
 	listen  listen.Config
 
 	watchers []netip.Prefix // may read /metrics
@@ -88,13 +88,12 @@ func build(l *configs.Loaded, stderr io.Writer) (*app, error) {
 	if a.proxy, err = a.proxySettings(text); err != nil {
 		return nil, err
 	}
-	if a.voice.Policy.Spectators, err = route.ParseSpectators(l.Voice.Spectators); err != nil {
+	if a.voice, err = voiceConfig(&l.Voice); err != nil {
 		return nil, err
 	}
-	if a.voice.Policy.Visibility, err = route.ParseVisibility(l.Voice.Visibility); err != nil {
+	if a.perms, err = permissions(&l.Permissions); err != nil {
 		return nil, err
 	}
-	a.voice.Policy.Gain = gain.Rules{Default: l.Voice.Range, Worlds: l.Voice.Worlds}
 	a.voice.Log = a.log.With("room", "voice")
 
 	a.watchers, _ = configs.Prefixes(l.Admin.Networks)
@@ -285,6 +284,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		builtin.Close()
 		return nil, err
 	}
+	a.voice.Permissions = rights(reg, a.perms)
 	gateway := voice.New(a.voice, reg)
 	var stopping atomic.Bool
 	pages := admin.New(a.watchers, func() admin.Health {
@@ -303,7 +303,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	port := listen.New(ln, listening)
 	sweeper := socket.NewSweeper()
 	sockets := upgrade.New(upgrade.Config{
-		Tokens: tokens, Sweeper: sweeper, Offered: voice.Offers, Origins: a.conf.Voice.Origins,
+		Tokens: tokens, Sweeper: sweeper, Offered: gateway.Offers, Origins: a.conf.Voice.Origins,
 		Online: func(id uuid.UUID) bool { return reg.Get(id) != nil },
 		Accept: func(_ context.Context, s *socket.Socket, player uuid.UUID, c caps.Set) { gateway.Accept(s, player, c) },
 		Count:  pages.Tally("earshot_voice_refused_total", "Voice sockets refused, by reason.", "reason", upgrade.Reasons()),

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/perm"
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+// voiceConfig is the voice section as the gateway takes it.
+func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
+	if c.Policy.Spectators, err = route.ParseSpectators(v.Spectators); err != nil {
+		return c, err
+	}
+	if c.Policy.Visibility, err = route.ParseVisibility(v.Visibility); err != nil {
+		return c, err
+	}
+	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: v.Worlds, Whisper: v.Whisper, Shout: v.Shout}
+	for name, r := range v.Regions {
+		box := gain.Region{Name: name, World: r.World, Priority: r.Priority, Range: r.Range}
+		for i := range box.Min {
+			box.Min[i], box.Max[i] = min(r.From[i], r.To[i]), max(r.From[i], r.To[i])
+		}
+		c.Policy.Gain.Regions = append(c.Policy.Gain.Regions, box)
+	}
+	g := v.Groups
+	c.Groups = group.Limits{Enabled: g.Enabled, Groups: g.Max, Members: g.Members, Passwords: g.Passwords, Persistent: g.Persistent}
+	for t, word := range configs.GroupTypes { // in the order of line's
+		c.Groups.Types[line.GroupType(t)] = slices.Contains(g.Types, word)
+	}
+	for name, members := range v.Domains {
+		d := relation.Domain{Name: name}
+		for _, m := range members {
+			d.Members = append(d.Members, uuid.MustParse(m)) // checked by Load
+		}
+		c.Standing.Domains = append(c.Standing.Domains, d)
+	}
+	for _, l := range v.Listens {
+		c.Standing.Listens = append(c.Standing.Listens, relation.Listen{Listener: uuid.MustParse(l.Listener), Domain: l.Domain})
+	}
+	for _, e := range v.Edges {
+		c.Standing.Edges = append(c.Standing.Edges, relation.Edge{Speaker: uuid.MustParse(e.Speaker), Listener: uuid.MustParse(e.Listener)})
+	}
+	for _, d := range c.Standing.Domains {
+		if err := d.Check(); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// permissions compiles the section of that name.
+func permissions(p *configs.Permissions) (*perm.Perm, error) {
+	c := perm.Config{Groups: make(map[string]perm.Group), Players: make(map[string]perm.Player), Operators: p.Operators}
+	for name, g := range p.Groups {
+		c.Groups[name] = perm.Group(g)
+	}
+	for name, pl := range p.Players {
+		c.Players[name] = perm.Player(pl)
+	}
+	return perm.New(c)
+}
+
+// nodes are the permissions of voice.
+var nodes = []struct {
+	node string
+	bit  voice.Bits
+}{
+	{perm.Speak, voice.Speak}, {perm.Listen, voice.Listen}, {perm.Soundboard, voice.Soundboard}, {perm.Groups, voice.UseGroups},
+	{perm.GroupsCreate, voice.CreateGroups}, {perm.GroupsInvite, voice.Invite}, {perm.GroupsAdmin, voice.AdminGroups},
+	{perm.MuteExempt, voice.MuteExempt},
+}
+
+// rights tells voice what a player may do. Until the backend has said where a player is, his operator level is not known
+// either, and he may what everybody may. What it returns serves one goroutine.
+func rights(reg *world.Registry, perms *perm.Perm) func(player uuid.UUID) voice.Bits {
+	type answer struct {
+		player  *world.Player
+		level   uint8
+		version uint64
+		bits    voice.Bits
+	}
+	known := make(map[uuid.UUID]answer) // it is asked again and again
+	return func(id uuid.UUID) voice.Bits {
+		p := reg.Get(id)
+		if p == nil || p.Facts().Place == nil {
+			return voice.Open
+		}
+		a := answer{player: p, level: p.Facts().OpLevel, version: perms.Version()}
+		if k := known[id]; k.player == p && k.level == a.level && k.version == a.version {
+			return k.bits
+		}
+		set := perms.Of(id, p.Name, a.level)
+		for _, n := range nodes {
+			if set.Allows(n.node) {
+				a.bits |= n.bit
+			}
+		}
+		if len(known) > 4096 { // most of them have left
+			clear(known)
+		}
+		known[id] = a
+		return a.bits
+	}
+}
