@@ -181,8 +181,13 @@ func (s *Session) unwritable(to *outlet, err error) {
 		s.end(unreachable(err), plain("Timed out"))
 		return
 	}
-	if to.link == s.current || to.link == s.inflight {
-		s.lost(to.link, EndBackendLost, plain("Lost the connection to server "+to.link.name))
+	l := to.link
+	switch {
+	case l != s.current && l != s.inflight:
+	case l.pump.mark.late.Load(): // the watchdog has closed it, and the client's reader noticed first
+		s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not answer any more"))
+	default:
+		s.lost(l, EndBackendLost, plain("Lost the connection to server "+l.name))
 	}
 }
 
