@@ -479,6 +479,57 @@ func TestStateIsReportedAndTakenBack(t *testing.T) {
 	}
 }
 
+func TestGroupsByPermission(t *testing.T) {
+	var admin atomic.Bool // what anna may; else she may not even use groups
+	admin.Store(true)
+	s := open(t, Config{Groups: openGroups, Permissions: func(id uuid.UUID) Bits {
+		switch {
+		case id != uuid.NewSHA1(uuid.Nil, []byte("anna")):
+			return Open &^ CreateGroups
+		case admin.Load():
+			return Open | AdminGroups
+		}
+		return Open &^ UseGroups
+	}})
+	a := s.join("anna", 0, groups)
+	b := s.join("ben", 5000, groups, a)
+	if got := b.request("CREATE OPEN 0 %s -", b64("mine")); got != "CREATE NO_PERMISSION" {
+		t.Error(got)
+	}
+	if got := a.request("CREATE OPEN 0 %s -", b64("team")); got != "CREATE OK" {
+		t.Fatal(got)
+	}
+	a.waitFor("the group", func() bool { return len(a.groupsNow().Groups) == 1 })
+	if got := a.request("MOVE %s %s", b.player.ID, a.groupsNow().Groups[0].ID); got != "MOVE OK" {
+		t.Error(got)
+	}
+	a.heardBy(b, "moved", func(f wire.S2C) bool { return f.Gain == 255 })
+	admin.Store(false)
+	a.waitFor("nothing that it may do", func() bool { return a.groupsNow().May == line.GroupCaps{} })
+	b.waitFor("a group of its own", func() bool {
+		g := b.groupsNow()
+		return len(g.Members) == 1 && g.Members[0].Player == b.player.ID && g.Groups[0].Owner == b.player.ID
+	})
+	if got := a.request("LEAVE"); got != "LEAVE NO_PERMISSION" {
+		t.Error(got)
+	}
+}
+
+func TestMembershipSurvivesAReconnect(t *testing.T) {
+	s := open(t, Config{Groups: openGroups})
+	a := s.join("anna", 0, groups)
+	if got := a.request("CREATE OPEN 0 %s -", b64("team")); got != "CREATE OK" {
+		t.Fatal(got)
+	}
+	a.conn.Close()
+	<-a.done
+	again := s.dial(a.player, groups)
+	again.waitFor("its group", func() bool {
+		g := again.groupsNow()
+		return g != nil && len(g.Members) == 1 && g.Members[0].Player == a.player.ID
+	})
+}
+
 func TestWhyWithoutAConnection(t *testing.T) {
 	s := open(t, Config{})
 	a := s.join("anna", 0, spatial)

@@ -109,6 +109,9 @@ type Client struct {
 	roster   *line.Roster
 	pose     *line.Pose
 	speakers *line.Speakers
+	groups   *line.Groups
+	mute     line.Mute
+	ranges   line.Ranges
 	badText  uint64
 }
 
@@ -292,6 +295,8 @@ func (c *Client) text(b []byte) {
 		if c.caps.Speakers != 0 {
 			c.speakers = v
 		}
+	default:
+		c.control(v)
 	}
 	if err != nil {
 		c.badText++

@@ -2,6 +2,7 @@ package gain
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/earshot-mc/earshot/bridge/world"
@@ -102,5 +103,35 @@ func TestTiers(t *testing.T) {
 		if got := c.rules.Factor(c.tier); got != c.factor {
 			t.Errorf("%+v tier %d: factor %v, want %v", *c.rules, c.tier, got, c.factor)
 		}
+	}
+}
+
+func TestZones(t *testing.T) {
+	box := func(name string, size float64, priority int) Region {
+		return Region{Name: name, World: "overworld", Max: [3]float64{size, size, size}, Priority: priority, Range: size}
+	}
+	r := Rules{Regions: []Region{
+		box("large", 30, 0), box("small", 10, 0), box("important", 20, 1), {Name: "elsewhere", World: "other/overworld", Max: [3]float64{1, 1, 1}},
+	}}
+	p := &world.Place{Backend: "survival", World: "overworld"}
+	var names []string
+	for _, z := range r.Zones(p) {
+		names = append(names, z.Name)
+	}
+	if got := strings.Join(names, " "); got != "important small large" {
+		t.Errorf("the highest priority, then the smallest: %s", got)
+	}
+	zones := r.Zones(p)
+	for x, want := range map[float64]float64{5: 20, 20: 20, 20.5: 30, 30: 30, 31: 48, -0.5: 48} { // 10 is never heard of
+		if got := At(zones, 48, x, 5, 5); got != want {
+			t.Errorf("at %v: %v, want %v", x, got, want)
+		}
+	}
+	zones = (&Rules{Regions: r.Regions[:2]}).Zones(p)
+	if got := At(zones, 48, 5, 5, 5); got != 10 {
+		t.Errorf("the smallest of two: %v", got)
+	}
+	if got := At(zones, 48, math.NaN(), 5, 5); got != 48 {
+		t.Errorf("nowhere: %v", got)
 	}
 }

@@ -1,0 +1,64 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/gobwas/ws"
+
+	"github.com/earshot-mc/earshot/voice/line"
+)
+
+// ErrNotGranted is the error of a request that the server has not granted; it would close the connection.
+var ErrNotGranted = errors.New("voice: the server has not granted groups")
+
+// control keeps what a line of the server says. c.mu is held.
+func (c *Client) control(v any) {
+	if c.caps.Status == 0 {
+		return
+	}
+	switch v := v.(type) {
+	case *line.Groups:
+		if c.caps.Groups != 0 {
+			c.groups = v
+		}
+	case *line.Mute:
+		c.mute = *v
+	case *line.Ranges:
+		c.ranges = *v
+	}
+}
+
+// Groups is the latest snapshot of the groups, nil before the first.
+func (c *Client) Groups() *line.Groups {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.groups
+}
+
+// Mute is whether the server lets the player's voice through, as it was told last: seconds count from then.
+func (c *Client) Mute() line.Mute {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mute
+}
+
+// Ranges is which tiers the server offers: neither until it says so, and then it must not be offered to the player.
+func (c *Client) Ranges() line.Ranges {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.ranges
+}
+
+// Group asks the server for something about groups. Its answer is a text, SSVC_GROUP_RESULT_V1; it takes no more than one
+// request in 200 ms.
+func (c *Client) Group(r line.GroupRequest) error {
+	if c.caps.Groups == 0 || r.Verb.Edits() && c.caps.GroupEdit == 0 {
+		return fmt.Errorf("%w: %s", ErrNotGranted, r.Verb)
+	}
+	ok, err := c.enqueue(message{ws.OpText, line.AppendC2S(nil, &line.C2S{Request: line.Group, Group: r})})
+	if err == nil && !ok {
+		err = errors.New("voice: the outgoing queue is full")
+	}
+	return err
+}
