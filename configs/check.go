@@ -132,6 +132,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 			bad("try", "there is no server %q%s", name, hint)
 		}
 	}
+	l.checkCommands(bad, oneOf)
 	oneOf("status.sample", l.Status.Sample, "off", "players", "lines")
 	if l.Status.MaxPlayers < 0 {
 		bad("status.max-players", "must not be negative")

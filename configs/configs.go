@@ -22,13 +22,16 @@ type Config struct {
 	Online        bool              `yaml:"online"`         // authenticate players with the session server
 	SessionServer string            `yaml:"session-server"` // base URL of the session server
 	Transfers     bool              `yaml:"accept-transfers"`
-	Try           []string          `yaml:"try"` // server names in the order in which they are tried
+	Try           []string          `yaml:"try"`           // server names in the order in which they are tried
+	Final         []string          `yaml:"final-reasons"` // words in a kick's reason that disconnect for good
 	Servers       map[string]Server `yaml:"servers"`
 	Forwarding    Forwarding        `yaml:"forwarding"` // for every server that does not say otherwise
 	Status        Status            `yaml:"status"`
 	Limbo         Limbo             `yaml:"limbo"`
-	Voice         Voice             `yaml:"voice"`
+	Commands      Commands          `yaml:"commands"`
 	Permissions   Permissions       `yaml:"permissions"`
+	BungeeCord    string            `yaml:"bungeecord"` // full, self, off
+	Voice         Voice             `yaml:"voice"`
 	TLS           TLS               `yaml:"tls"`
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
 	Admin         Admin             `yaml:"admin"`
@@ -45,6 +48,7 @@ type Server struct {
 	Secret     Secret `yaml:"secret,omitempty"`
 	SecretFile string `yaml:"secret-file,omitempty"`
 	SendProxy  bool   `yaml:"send-proxy-protocol,omitempty"`
+	BungeeCord string `yaml:"bungeecord,omitempty"` // empty: the global one
 }
 
 // Forwarding is how a backend learns who a player is.
@@ -200,6 +204,10 @@ func Default() Config {
 		SessionServer: "https://sessionserver.mojang.com",
 		Try:           []string{LimboName},
 		Servers:       map[string]Server{},
+		Final:         []string{"banned", "white-list", "whitelist"},
+		Commands:      defaultCommands(),
+		Permissions:   defaultPermissions(),
+		BungeeCord:    "full",
 		Forwarding:    Forwarding{Mode: "none"},
 		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}},
 		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml and restart."},
@@ -211,7 +219,6 @@ func Default() Config {
 			},
 			Domains: map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
 		},
-		Permissions: Permissions{Groups: map[string]PermissionGroup{}, Players: map[string]PermissionPlayer{}, Operators: map[int]string{}},
 		Proxy:       ProxyProtocol{Trusted: []string{}},
 		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},
 		Compression: Compression{Threshold: 256, Level: 3},

@@ -40,6 +40,9 @@ type Settings struct {
 	Exempt  []netip.Prefix // networks without these limits
 	Pending int            // connections that are not players yet; 0: no limit
 
+	Hooks    session.Hooks       // decide about packets of players in play; nil: nobody does
+	Backends session.Backchannel // hears what servers say on BungeeCord's channel; nil: nobody does
+
 	HideAddresses bool // keep players' addresses out of the log
 	HideSample    bool // name no players in the server list
 }
@@ -76,7 +79,7 @@ func New(s Settings, watch session.Watch, channels session.Channels, log *slog.L
 		}
 	}
 	p.core = session.New(session.Config{
-		Settings: s.Settings, Auth: p.auth, Status: answers, Watch: watch, Channels: channels,
+		Settings: s.Settings, Auth: p.auth, Status: answers, Watch: watch, Channels: channels, Hooks: s.Hooks, Backends: s.Backends,
 		LoginGate:  limit.NewNetworks(s.Logins, false, s.Exempt).Allow,
 		StatusGate: limit.NewNetworks(s.Pings, false, s.Exempt).Allow,
 		Pending:    limit.NewGauge(s.Pending),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -55,15 +56,19 @@ type app struct {
 	proxy   proxy.Settings
 	voice   voice.Config
 	perms   *perm.Perm
+	desk    *desk
+	output  *output // of the log
 	listen  listen.Config
 
 	watchers []netip.Prefix // may read /metrics
+	farewell string         // what players are told at the end
 }
 
 // build checks everything that can be checked without listening: certificate,
 // icon and texts are read here, so that nothing starts by halves.
 func build(l *configs.Loaded, stderr io.Writer) (*app, error) {
-	a := &app{conf: l, log: logger(l.Log, stderr)}
+	out := &output{w: stderr}
+	a := &app{conf: l, log: logger(l.Log, out), output: out, farewell: "The server is restarting."}
 	text := func(key, s string) (packet.Text, error) {
 		t, err := packet.ParseText(s)
 		if err != nil {
@@ -95,6 +100,9 @@ func build(l *configs.Loaded, stderr io.Writer) (*app, error) {
 		return nil, err
 	}
 	a.voice.Log = a.log.With("room", "voice")
+	if a.desk, err = newDesk(l, a.proxy.Servers, a.perms, a.log.With("room", "commands")); err != nil {
+		return nil, err
+	}
 
 	a.watchers, _ = configs.Prefixes(l.Admin.Networks)
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted) // checked by Load
@@ -132,7 +140,7 @@ func (a *app) proxySettings(text func(key, s string) (packet.Text, error)) (s pr
 	s.Settings = session.Settings{
 		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0,
 		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
-		Brand: "Earshot", Try: l.Try,
+		Brand: "Earshot", Try: l.Try, FinalReasons: l.Final,
 		Timeouts: session.Timeouts{
 			// The handshake gets as long again as its first byte had.
 			Handshake: 2 * time.Duration(t.FirstByte), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),
@@ -237,11 +245,18 @@ func (a *app) run(stderr io.Writer) error {
 		return err
 	}
 	a.banner(stderr, ln.Addr().(*net.TCPAddr))
+	typed, closeConsole := a.console(os.Stdin, os.Stderr)
+	defer closeConsole()
 	var failed error
 	select {
 	case s := <-signals:
 		a.log.Info("stopping", "signal", s.String())
 	case failed = <-r.failed:
+	case reason := <-a.desk.quit:
+		a.log.Info("stopping", "reason", reason)
+		a.farewell = cmp.Or(reason, a.farewell)
+	case failed = <-typed:
+		a.log.Info("stopping", "console", failed == nil)
 	}
 	// Whatever is stuck, the program ends in time; a second signal ends it at
 	// once. What it was stuck on is in the log.
@@ -272,6 +287,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	failures := &track.Failures{Log: a.log.With("room", "track")}
 	builtin := limbo.New(limbo.Config{Welcome: a.welcome, Log: a.log.With("room", "limbo")})
 	settings := a.proxy
+	settings.Hooks, settings.Backends = a.desk, a.desk
 	settings.Servers = append(settings.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: builtin.Dial})
 
 	tokens := token.New(1 << 16)
@@ -284,6 +300,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		builtin.Close()
 		return nil, err
 	}
+	a.desk.world, a.desk.server = reg, server
 	a.voice.Permissions = rights(reg, a.perms)
 	gateway := voice.New(a.voice, reg)
 	var stopping atomic.Bool
@@ -348,9 +365,10 @@ func (a *app) start(ln net.Listener) (*running, error) {
 			}
 		}
 		all.Go(func() { report("voice", gateway.Close(ctx)) })
-		all.Go(func() { report("players", server.Shutdown(ctx, "The server is restarting.")) })
+		all.Go(func() { report("players", server.Shutdown(ctx, a.farewell)) })
 		all.Go(func() { report("http", web.Shutdown(ctx)) })
 		all.Wait()
+		a.desk.close()
 		report("limbo", builtin.Close())
 		sockets.Wait()
 		sweeper.Close()

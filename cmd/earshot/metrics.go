@@ -21,6 +21,11 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	})
 	a.Counter("earshot_backend_dials_total", "Backend connections tried.", func() float64 { return float64(c.Dials.Load()) })
 	a.Counter("earshot_backend_dial_failures_total", "Backend connections that were refused or failed before the login was complete.", func() float64 { return float64(c.DialFails.Load()) })
+	a.Counters("earshot_switches_total", "Players' ways to another server: done by request, refused by it, or rescues from one that was lost.", "how", func(emit func(string, float64)) {
+		emit("done", float64(c.Switches.Done.Load()))
+		emit("refused", float64(c.Switches.Refused.Load()))
+		emit("rescued", float64(c.Switches.Rescued.Load()))
+	})
 	a.Counters("earshot_undecoded_total", "Packets that could not be decoded, and were forwarded all the same.", "packet", func(emit func(string, float64)) {
 		failures.Each(func(p proto.Packet, n uint64) { emit(p.String(), float64(n)) })
 	})

@@ -1,0 +1,339 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/bridge/perm"
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/proxy"
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/bungee"
+	"github.com/earshot-mc/earshot/proxy/command"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/session"
+)
+
+// desk joins commands, permissions and BungeeCord's channel to the sessions.
+type desk struct {
+	log      *slog.Logger
+	perms    *perm.Perm
+	commands *commands.Commands
+	messages *bungee.Messages
+	options  command.Options
+	counters command.Counters
+	servers  []commands.Server
+	modes    map[string]bungee.Mode // by server, in lower case
+	mode     bungee.Mode            // of all others
+	addrs    map[string]netip.AddrPort
+	since    time.Time
+	quit     chan string // a reason to stop, from /shutdown
+
+	world  *world.Registry // these two since start
+	server *proxy.Server
+
+	ending sync.WaitGroup // commands of players who have left
+}
+
+// newDesk checks what can be checked before anything listens.
+func newDesk(l *configs.Loaded, servers []backend.Server, perms *perm.Perm, log *slog.Logger) (*desk, error) {
+	d := &desk{
+		log: log, perms: perms, modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{}, since: time.Now(), quit: make(chan string, 1),
+		options: command.Options{Commands: rate(l.Commands.Rate), Suggestions: rate(l.Commands.Completions), Quiet: !l.Commands.Announce},
+	}
+	var err error
+	if d.mode, err = bungee.ParseMode(l.BungeeCord); err != nil {
+		return nil, fmt.Errorf("bungeecord: %w", err)
+	}
+	for name, s := range l.Servers {
+		if s.BungeeCord == "" {
+			continue
+		}
+		if d.modes[strings.ToLower(name)], err = bungee.ParseMode(s.BungeeCord); err != nil {
+			return nil, fmt.Errorf("servers.%s.bungeecord: %w", name, err)
+		}
+	}
+	d.list(l.Try, servers)
+	d.messages = bungee.New(bungee.Config{Network: network{d}, Mode: d.modeOf, Queue: 64, Log: log})
+	cfg := commands.Config{
+		Network: commandNetwork{d}, Hubs: l.Commands.Hubs, Aliases: l.Commands.Aliases,
+		Program: commands.Program{Version: release(), Status: d.status, Shutdown: d.shutdown},
+		Alert:   func(t packet.Text) { log.Info("alert", "text", t.String()) },
+	}
+	if l.Commands.Record {
+		cfg.Log = log
+	}
+	if d.commands, err = commands.New(cfg); err != nil {
+		return nil, fmt.Errorf("commands: %w", err)
+	}
+	return d, nil
+}
+
+// list puts the servers into the order in which they are shown: that of the try list, then by name. The built-in world
+// is one of them only where players are sent to it.
+func (d *desk) list(try []string, servers []backend.Server) {
+	place := func(name string) int {
+		at := slices.IndexFunc(try, func(s string) bool { return strings.EqualFold(s, name) })
+		if at < 0 {
+			return len(try)
+		}
+		return at
+	}
+	sorted := slices.Clone(servers)
+	if place(configs.LimboName) < len(try) {
+		sorted = append(sorted, backend.Server{Name: configs.LimboName})
+	}
+	slices.SortFunc(sorted, func(a, b backend.Server) int {
+		return cmp.Or(cmp.Compare(place(a.Name), place(b.Name)), cmp.Compare(a.Name, b.Name))
+	})
+	for _, s := range sorted {
+		d.servers = append(d.servers, commands.Server{Name: s.Name})
+		if at, err := netip.ParseAddrPort(s.Address); err == nil {
+			d.addrs[s.Name] = at
+		}
+	}
+}
+
+func (d *desk) modeOf(server string) bungee.Mode {
+	if m, ok := d.modes[strings.ToLower(server)]; ok {
+		return m
+	}
+	return d.mode
+}
+
+// close waits for commands that run. The sessions are over by then.
+func (d *desk) close() { d.ending.Wait() }
+
+func (d *desk) shutdown(reason string) {
+	select {
+	case d.quit <- reason:
+	default: // it stops already
+	}
+}
+
+func (d *desk) status() []commands.Fact {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return []commands.Fact{
+		{What: "players", Value: fmt.Sprint(d.server.Online())},
+		{What: "running for", Value: time.Since(d.since).Round(time.Second).String()},
+		{What: "memory", Value: fmt.Sprintf("%d MiB", m.HeapAlloc>>20)},
+		{What: "goroutines", Value: fmt.Sprint(runtime.NumGoroutine())},
+	}
+}
+
+// player is a player as commands and backends' plugins see one.
+type player struct{ session.Player }
+
+// Send implements commands.Player. What a full queue refuses is lost.
+func (p player) Send(t packet.Text) { p.Player.Message(t) }
+
+// Message implements bungee.Player.
+func (p player) Message(t packet.Text) { p.Player.Message(t) }
+
+// commandNetwork is the network as commands see it.
+type commandNetwork struct{ d *desk }
+
+func (n commandNetwork) Players() (all []commands.Player) {
+	for _, p := range n.d.server.Players() {
+		all = append(all, player{p})
+	}
+	return all
+}
+
+func (n commandNetwork) Player(name string) (commands.Player, bool) {
+	p, ok := n.d.named(name)
+	return p, ok
+}
+
+func (n commandNetwork) Servers() []commands.Server { return n.d.servers }
+
+func (d *desk) named(name string) (player, bool) {
+	for _, p := range d.server.Players() {
+		if strings.EqualFold(p.Name(), name) {
+			return player{p}, true
+		}
+	}
+	return player{}, false
+}
+
+// network is the network as plugins of backends see it.
+type network struct{ d *desk }
+
+func (n network) Players() (all []bungee.Player) {
+	for _, p := range n.d.server.Players() {
+		all = append(all, passenger{player{p}})
+	}
+	return all
+}
+
+func (n network) Player(name string) (bungee.Player, bool) {
+	p, ok := n.d.named(name)
+	return passenger{p}, ok
+}
+
+func (n network) Servers() (all []bungee.Server) {
+	for _, s := range n.d.servers {
+		all = append(all, bungee.Server{Name: s.Name, Addr: n.d.addrs[s.Name]})
+	}
+	return all
+}
+
+func (n network) Server(name string) (bungee.Server, bool) {
+	for _, s := range n.Servers() {
+		if strings.EqualFold(s.Name, name) {
+			return s, true
+		}
+	}
+	return bungee.Server{}, false
+}
+
+// passenger is a player whom a plugin moves.
+type passenger struct{ player }
+
+// Connect implements bungee.Player.
+func (p passenger) Connect(server string) {
+	if err := p.player.Connect(server); err != nil {
+		p.Message(packet.Plain(err.Error()))
+	}
+}
+
+// asker is a connection to a backend as the channel sees it.
+type asker struct{ session.Backend }
+
+// Player implements bungee.Backend.
+func (a asker) Player() bungee.Player { return passenger{player{a.Backend.Player()}} }
+
+// Message implements session.Backchannel.
+func (d *desk) Message(from session.Backend, channel string, data []byte) {
+	d.messages.Handle(asker{from}, channel, data)
+}
+
+// Joined implements session.Backchannel.
+func (d *desk) Joined(on session.Backend) {
+	if d.modeOf(on.Server()) == bungee.Off {
+		return
+	}
+	m := bungee.Announcement(on.Player().Protocol())
+	if err := on.Send(m.Channel, m.Data); err != nil {
+		d.log.Debug("BungeeCord's channel not announced", "server", on.Server(), "error", err)
+	}
+	d.messages.Joined(asker{on}.Player())
+}
+
+// Wants implements session.Hooks.
+func (d *desk) Wants(v *proto.Version, dir proto.Dir) []proto.Packet { return command.Wants(v, dir) }
+
+// Hook implements session.Hooks.
+func (d *desk) Hook(p session.Player) session.Hook {
+	h := &hook{desk: d, src: &source{player{p}, d, atomic.Pointer[allowed]{}}}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.filter = command.NewFilter[commands.Source](d.commands.Table, h.src, p.Protocol(), d.options, &d.counters)
+	return h
+}
+
+// hook is what stands in the way of one player's commands.
+type hook struct {
+	*desk
+	src    *source
+	filter *command.Filter[commands.Source]
+	queue  command.Queue
+	ctx    context.Context
+	cancel func()
+}
+
+// Serverbound implements session.Hook.
+func (h *hook) Serverbound(p proto.Packet, body []byte) session.Answer {
+	d := h.filter.Serverbound(p, body)
+	switch d.Action {
+	case command.Run:
+		if !h.queue.Post(func() { h.run(d.Command) }) {
+			h.src.Send(packet.Plain("Not so fast, please."))
+		}
+		return session.Answer{Drop: true, Ack: d.Ack}
+	case command.Answer:
+		return session.Answer{Reply: d.Body}
+	case command.Drop:
+		return session.Answer{Drop: true}
+	case command.Kick:
+		return session.Answer{Kick: &d.Reason}
+	}
+	return session.Answer{}
+}
+
+// run carries a command out. A panic costs the command only.
+func (h *hook) run(text string) {
+	defer func() {
+		if v := recover(); v != nil {
+			h.log.Error("panic in a command", "by", h.src.Name(), "text", text, "panic", v, "stack", string(debug.Stack()))
+			h.src.Send(packet.Plain("That did not work: internal error."))
+		}
+	}()
+	h.commands.Execute(h.ctx, h.src, text)
+}
+
+// Clientbound implements session.Hook.
+func (h *hook) Clientbound(p proto.Packet, body []byte) []byte { return h.filter.Clientbound(p, body) }
+
+// Reset implements session.Hook.
+func (h *hook) Reset() {
+	h.filter.Reset()
+	h.queue.Drop()
+}
+
+// Close implements session.Hook.
+func (h *hook) Close() {
+	h.cancel()
+	h.ending.Go(h.queue.Close)
+}
+
+// source is a player who types.
+type source struct {
+	player
+	desk *desk
+	may  atomic.Pointer[allowed]
+}
+
+// allowed is what a player may do, as long as neither the rules nor his operator level change.
+type allowed struct {
+	version uint64
+	level   uint8
+	set     perm.Set
+}
+
+// Allowed implements commands.Source.
+func (s *source) Allowed(permission string) bool {
+	version, level := s.desk.perms.Version(), s.desk.level(s.ID())
+	a := s.may.Load()
+	if a == nil || a.version != version || a.level != level {
+		a = &allowed{version, level, s.desk.perms.Of(s.ID(), s.Name(), level)}
+		s.may.Store(a)
+	}
+	return a.set.Allows(permission)
+}
+
+// Player implements commands.Source.
+func (s *source) Player() commands.Player { return s.player }
+
+// level is a player's operator level on his server.
+func (d *desk) level(id uuid.UUID) uint8 {
+	if p := d.world.Get(id); p != nil {
+		return p.Facts().OpLevel
+	}
+	return 0
+}

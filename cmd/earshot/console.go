@@ -1,0 +1,59 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/earshot-mc/earshot/bridge/commands"
+)
+
+// output is where the log goes: for as long as somebody types at the console, above the line that is being typed.
+type output struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Write implements io.Writer.
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
+}
+
+// set changes where the log goes, and returns where it went.
+func (o *output) set(w io.Writer) (before io.Writer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before, o.w = o.w, w
+	return before
+}
+
+// console takes commands from in where that is a terminal. Its channel gets what the console ends with when that is to
+// end the program: nil when somebody pressed Ctrl-C. close ends it, and leaves the terminal as it was.
+func (a *app) console(in, out *os.File) (ended <-chan error, close func()) {
+	end := make(chan error, 1)
+	if info, err := in.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+		return end, func() {}
+	}
+	c := commands.NewConsole(in, out, func() *commands.Commands { return a.desk.commands })
+	before := a.output.set(c)
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() {
+		err := c.Run(ctx)
+		switch {
+		case errors.Is(err, commands.ErrQuit):
+			end <- nil
+		case err != nil:
+			a.log.Warn("no console", "error", err)
+		}
+	})
+	return end, func() {
+		cancel()
+		running.Wait()
+		a.output.set(before)
+	}
+}

@@ -1,0 +1,47 @@
+package configs
+
+import (
+	"maps"
+	"slices"
+)
+
+// Commands are the proxy's own: /server and so on.
+type Commands struct {
+	Announce    bool                `yaml:"announce"` // in the command tree that clients of 1.13 and later complete from
+	Hubs        []string            `yaml:"hubs"`     // servers that /hub goes to; empty: there is no /hub
+	Aliases     map[string][]string `yaml:"aliases"`  // other names of commands
+	Rate        Rate                `yaml:"rate"`     // of each player
+	Completions Rate                `yaml:"completions"`
+	Record      bool                `yaml:"record"` // who gave which command is logged
+}
+
+func defaultCommands() Commands {
+	return Commands{
+		Announce: true, Hubs: []string{}, Aliases: map[string][]string{}, Rate: Rate{20, 40}, Completions: Rate{20, 50}, Record: true,
+	}
+}
+
+func defaultPermissions() Permissions {
+	return Permissions{Groups: map[string]PermissionGroup{}, Players: map[string]PermissionPlayer{}, Operators: map[int]string{}}
+}
+
+// checkCommands checks what concerns commands and BungeeCord's channel. Permissions and aliases are checked by those
+// who compile them.
+func (l *Loaded) checkCommands(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) {
+	oneOf("bungeecord", l.BungeeCord, "full", "self", "off")
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		if mode := l.Servers[name].BungeeCord; mode != "" {
+			oneOf("servers."+name+".bungeecord", mode, "full", "self", "off")
+		}
+	}
+	for _, name := range l.Commands.Hubs {
+		if _, ok := l.server(name); !ok {
+			bad("commands.hubs", "there is no server %q", name)
+		}
+	}
+	for key, r := range map[string]Rate{"rate": l.Commands.Rate, "completions": l.Commands.Completions} {
+		if !(r.PerSecond > 0) || r.Burst < 1 {
+			bad("commands."+key, "per-second must be above 0 and burst at least 1")
+		}
+	}
+}
