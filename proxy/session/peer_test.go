@@ -41,6 +41,7 @@ type peer struct {
 	in, out   proto.State
 	threshold int
 	patience  time.Duration     // of each read
+	slow      time.Duration     // before a client that follows acknowledges anything
 	login     packet.LoginStart // what a backend was told
 	handshake packet.Handshake
 }

@@ -75,6 +75,9 @@ func (p *peer) follow() (seen []seenPacket) {
 			p.t.Fatalf("protocol %d: on the way to another server, after %v: %v", p.v.Protocol, seen, err)
 		}
 		seen = append(seen, seenPacket{q, p.in, body})
+		if q == proto.StartConfiguration || q == proto.FinishConfiguration || q == proto.JoinGame {
+			time.Sleep(p.slow)
+		}
 		switch q {
 		case proto.StartConfiguration:
 			if p.out == proto.Config { // the last configuration is unanswered yet
