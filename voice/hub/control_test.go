@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -155,6 +156,77 @@ func TestGroupsExpireByThemselves(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		if got := rb.take(Groups); len(got) != 1 || strings.Contains(got[0], "\nI ") {
 			t.Errorf("after a minute: %q", got)
+		}
+	})
+}
+
+// TestGroupOfWhoIsGone: an ended connection keeps its place and is not shown; who has left the network is out.
+func TestGroupOfWhoIsGone(t *testing.T) {
+	run(t, route.Policy{Visibility: route.EveryoneSeen}, func(x *test) {
+		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}}); err != nil {
+			t.Fatal(err)
+		}
+		r := &reader{}
+		a := x.hub.Join(x.player("anna"), &reader{}, caps.Set{Status: 1, Groups: 2})
+		x.hub.Join(x.player("ben"), r, caps.Set{Status: 1, Groups: 2})
+		x.hub.Ask(a, line.GroupRequest{Verb: line.Create, Name: "team"})
+		time.Sleep(time.Second)
+		state := func() (in, shown bool) {
+			if err := x.hub.Do(func(time.Time) { _, in = x.hub.groups.Of(a.Player.ID) }); err != nil {
+				t.Fatal(err)
+			}
+			texts := r.take(Groups)
+			return in, strings.Contains(texts[len(texts)-1], "\nM ")
+		}
+		if in, shown := state(); !in || !shown {
+			t.Fatalf("in %v, shown %v", in, shown)
+		}
+		x.hub.Leave(a)
+		time.Sleep(time.Second)
+		if in, shown := state(); !in || shown {
+			t.Errorf("the connection has ended: in %v, shown %v", in, shown)
+		}
+		a = x.hub.Join(a.Player, &reader{}, caps.Set{Status: 1, Groups: 2})
+		time.Sleep(time.Second)
+		if in, shown := state(); !in || !shown {
+			t.Errorf("connected again: in %v, shown %v", in, shown)
+		}
+		x.reg.Remove(a.Player)
+		time.Sleep(time.Second)
+		if in, shown := state(); in || shown {
+			t.Errorf("left the network: in %v, shown %v", in, shown)
+		}
+	})
+}
+
+// TestMuteIsInTheRelation: the compiled relation itself gives a muted player's voice to nobody, and a deafened one none.
+func TestMuteIsInTheRelation(t *testing.T) {
+	run(t, route.Policy{Visibility: route.EveryoneSeen}, func(x *test) {
+		a, b := x.join("anna"), x.join("ben")
+		x.hub.Declare(func(book *relation.Book) error { return book.AddMembers("red", a.Player.ID, b.Player.ID) })
+		hearers := func(p *person) (n int) {
+			x.settle()
+			if err := x.hub.Do(func(time.Time) {
+				for _, word := range x.hub.declared.Hearers(p.Slot()) {
+					n += bits.OnesCount64(word)
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if hearers(a) != 1 || hearers(b) != 1 {
+			t.Fatal("the domain is not there")
+		}
+		if err := x.hub.Mute(mute.Record{Player: a.Player.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if n := hearers(a); n != 0 {
+			t.Errorf("%d are given the voice of a muted player", n)
+		}
+		x.hub.SetDeafened(a.Member, true)
+		if n := hearers(b); n != 0 {
+			t.Errorf("%d who are deafened are given a voice", n)
 		}
 	})
 }

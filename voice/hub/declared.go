@@ -56,6 +56,7 @@ func (h *Hub) relate(limited bool) error {
 			h.Log.Warn("somebody listens to a domain that does not exist, and hears nothing", "domains", h.undeclared)
 		}
 	}
+	h.declared = table
 	h.compiler.SetDeclared(table)
 	return nil
 }

@@ -144,6 +144,7 @@ type Hub struct {
 	standing     relation.Book
 	relation     *relation.Compiler
 	declarations relation.Turn
+	declared     *relation.Table // nil: nothing
 	views        [][]uint64
 	reached      []uint64
 	undeclared   []string
