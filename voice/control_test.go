@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gobwas/ws"
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
@@ -176,6 +177,32 @@ func TestServerMute(t *testing.T) {
 	}
 	if got := a.lines("SSVC_MUTE_V1 "); len(got) != 5 {
 		t.Errorf("told on connect and on each change: %q", got)
+	}
+}
+
+// TestMuteComesBeforeTheSoundboard: of two things that silence a clip the player is told of the first.
+func TestMuteComesBeforeTheSoundboard(t *testing.T) {
+	notices := make(chan Reason, 10)
+	s := open(t, Config{SoundboardOff: true, Notice: func(_ uuid.UUID, why Reason) { notices <- why }})
+	a := s.join("anna", 0, caps.Set{Audio: 2, Status: 1, Spatial: 1, Soundboard: 2})
+	clip := func() Reason {
+		a.send(ws.OpBinary, wire.AppendC2S(nil, wire.C2SBoard, &wire.C2S{Source: wire.Board, Stream: 5, Seq: 1, Opus: opus}))
+		select {
+		case why := <-notices:
+			return why
+		case <-time.After(patience):
+			t.Fatal("no notice")
+		}
+		return 0
+	}
+	if got := clip(); got != SoundboardOff {
+		t.Error(got)
+	}
+	if err := s.gw.Mute(mute.Record{Player: a.player.ID}); err != nil {
+		t.Fatal(err)
+	}
+	if got := clip(); got != ServerMuted {
+		t.Error(got)
 	}
 }
 

@@ -191,6 +191,18 @@ func TestGroupOfWhoIsGone(t *testing.T) {
 		if in, shown := state(); !in || !shown {
 			t.Errorf("connected again: in %v, shown %v", in, shown)
 		}
+		x.hub.Leave(a)
+		time.Sleep(group.Away + time.Second)
+		if in, shown := state(); in || shown {
+			t.Errorf("away for too long: in %v, shown %v", in, shown)
+		}
+		a = x.hub.Join(a.Player, &reader{}, caps.Set{Status: 1, Groups: 2})
+		x.settle()
+		x.hub.Ask(a, line.GroupRequest{Verb: line.Create, Name: "again"})
+		time.Sleep(time.Second)
+		if in, shown := state(); !in || !shown {
+			t.Fatalf("in %v, shown %v", in, shown)
+		}
 		x.reg.Remove(a.Player)
 		time.Sleep(time.Second)
 		if in, shown := state(); in || shown {
