@@ -302,6 +302,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	}
 	a.desk.world, a.desk.server = reg, server
 	a.voice.Permissions = rights(reg, a.perms)
+	a.voice.Notice = notice(server.Player)
 	gateway := voice.New(a.voice, reg)
 	var stopping atomic.Bool
 	pages := admin.New(a.watchers, func() admin.Health {

@@ -8,6 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
@@ -78,6 +79,15 @@ var nodes = []struct {
 	{perm.Speak, voice.Speak}, {perm.Listen, voice.Listen}, {perm.Soundboard, voice.Soundboard}, {perm.Groups, voice.UseGroups},
 	{perm.GroupsCreate, voice.CreateGroups}, {perm.GroupsInvite, voice.Invite}, {perm.GroupsAdmin, voice.AdminGroups},
 	{perm.MuteExempt, voice.MuteExempt},
+}
+
+// notice tells players on their action bars why nobody hears them.
+func notice(player func(uuid.UUID) session.Player) func(uuid.UUID, voice.Reason) {
+	return func(id uuid.UUID, why voice.Reason) {
+		if p := player(id); p != nil {
+			p.ActionBar(why.String()) // who has too much waiting, or has left, goes without
+		}
+	}
 }
 
 // rights tells voice what a player may do. Until the backend has said where a player is, his operator level is not known

@@ -8,6 +8,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -69,6 +70,30 @@ func TestRights(t *testing.T) {
 	quiet.SetFacts(world.Facts{Place: place, OpLevel: 4})
 	if got := of(quiet.ID); got != (voice.Open|voice.AdminGroups|voice.MuteExempt)&^voice.Speak&^voice.CreateGroups {
 		t.Errorf("an operator, with what is his own first: %b", got)
+	}
+}
+
+// barred is a player who keeps what the action bar shows.
+type barred struct {
+	session.Player
+	lines []string
+}
+
+func (b *barred) ActionBar(text string) error { b.lines = append(b.lines, text); return nil }
+
+func TestNotice(t *testing.T) {
+	id, p := uuid.New(), &barred{}
+	tell := notice(func(who uuid.UUID) session.Player {
+		if who == id {
+			return p
+		}
+		return nil
+	})
+	tell(uuid.New(), voice.ServerMuted) // has left
+	tell(id, voice.ServerMuted)
+	tell(id, voice.SpeakRefused)
+	if got := strings.Join(p.lines, "; "); got != "Your voice is muted by the server; You may not speak here" {
+		t.Error(got)
 	}
 }
 
