@@ -248,9 +248,11 @@ func (a *app) run(stderr io.Writer) error {
 	typed, closeConsole := a.console(os.Stdin, os.Stderr)
 	defer closeConsole()
 	var failed error
+	impatient := 2 // signals to come until nobody wants to wait any longer
 	select {
 	case s := <-signals:
 		a.log.Info("stopping", "signal", s.String())
+		impatient--
 	case failed = <-r.failed:
 	case reason := <-a.desk.quit:
 		a.log.Info("stopping", "reason", reason)
@@ -267,9 +269,10 @@ func (a *app) run(stderr io.Writer) error {
 	})
 	defer late.Stop()
 	go func() {
-		if _, again := <-signals; again {
-			os.Exit(1)
+		for range impatient {
+			<-signals
 		}
+		os.Exit(1)
 	}()
 	r.stop()
 	return failed

@@ -48,6 +48,11 @@ func framed(threshold int, id int32, body []byte) []byte {
 	return b.Bytes()
 }
 
+// restless takes each player to another server as soon as it is on one.
+type restless struct{ *recorder }
+
+func (r restless) Joined(p Player) { p.Connect("c") }
+
 // FuzzClient lets a client say anything from some point on, and a backend too: nothing they say may panic, hang or
 // leave something behind.
 func FuzzClient(f *testing.F) {
@@ -67,19 +72,20 @@ func FuzzClient(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stage uint8, up, down []byte) {
 		st := stages[int(stage)%len(stages)]
+		dial := func(context.Context) (net.Conn, error) {
+			ours, theirs := net.Pipe()
+			go func() {
+				defer theirs.Close()
+				go io.Copy(io.Discard, theirs)
+				theirs.Write(framed(-1, 3, packet.AppendSetCompression(nil, 256)))
+				theirs.Write(framed(256, 2, packet.AppendLoginSuccess(nil, st.protocol, packet.LoginSuccess{Name: "Steve"})))
+				theirs.Write(down)
+			}()
+			return ours, nil
+		}
 		core := New(Config{
-			Channels: &recorder{},
-			Settings: Settings{Threshold: 256, Try: []string{"b"}, Servers: []backend.Server{{Name: "b", Dial: func(context.Context) (net.Conn, error) {
-				ours, theirs := net.Pipe()
-				go func() {
-					defer theirs.Close()
-					go io.Copy(io.Discard, theirs)
-					theirs.Write(framed(-1, 3, packet.AppendSetCompression(nil, 256)))
-					theirs.Write(framed(256, 2, packet.AppendLoginSuccess(nil, st.protocol, packet.LoginSuccess{Name: "Steve"})))
-					theirs.Write(down)
-				}()
-				return ours, nil
-			}}}},
+			Channels: restless{&recorder{}}, Hooks: &hooks{}, Backends: &backchannel{},
+			Settings: Settings{Threshold: 256, Try: []string{"b", "c"}, Servers: []backend.Server{{Name: "b", Dial: dial}, {Name: "c", Dial: dial}}},
 		})
 		ours, theirs := net.Pipe()
 		done := make(chan struct{})

@@ -1,0 +1,110 @@
+package itest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/earshot-mc/earshot/itest/peer"
+)
+
+// utf is strings as plugins of BungeeCord write them.
+func utf(words ...string) (b []byte) {
+	for _, w := range words {
+		b = append(append(b, byte(len(w)>>8), byte(len(w))), w...)
+	}
+	return b
+}
+
+// TestCommandsAndPermissions: a command is the proxy's for those who may use it, and the server's for all others; the
+// operator level on the server counts.
+func TestCommandsAndPermissions(t *testing.T) {
+	for _, version := range []string{"1.8.8", "1.16.5", "1.19.4", "1.21.4"} {
+		t.Run(version, func(t *testing.T) { permitted(t, version) })
+	}
+}
+
+func permitted(t *testing.T, version string) {
+	a, b := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")
+	p := start(t, fmt.Sprintf(`online: false
+try: [a]
+servers: {a: {address: %q}, b: {address: %q}}
+commands: {hubs: [a], aliases: {hub: [lobby]}}
+permissions:
+  groups: {staff: {nodes: [earshot.command.glist, earshot.command.send]}}
+  players: {Cid: {nodes: ["earshot.*"]}}
+  operators: {2: staff}
+`, a.Addr, b.Addr))
+	bots := peer.NewBots(t, version)
+	ann, bob := bots.Join(p.addr, "Ann"), bots.Join(p.addr, "Bob")
+	says := func(bot *peer.Bot, command string, from *peer.Bot, answer string) {
+		t.Helper()
+		bot.Chat(command)
+		from.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, answer) })
+	}
+	ann.Chat("/glist")
+	a.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "/glist" })
+	a.Op("Ann", 2)
+	until(t, "the operator level to count", func() bool {
+		before := ann.Count("chat")
+		ann.Chat("/glist")
+		until(t, "an answer", func() bool { return ann.Count("chat") > before || a.Count("chat", "Ann") > 0 })
+		return ann.Count("chat") > before
+	})
+	bob.Skip("moved")
+	says(ann, "/send Bob b", bob, "Ann sends you to b")
+	b.Joined("Bob")
+	bob.Await("moved", nil)
+	says(bob, "/server", bob, "You are on b")
+	bob.Chat("/lobby")
+	a.Skip("join", "Bob")
+	a.Await("join", "Bob", nil)
+
+	cid := bots.Join(p.addr, "Cid")
+	cid.Chat("/shutdown see you tomorrow")
+	for _, bot := range []*peer.Bot{ann, bob, cid} {
+		if e := bot.Await("kicked", nil); e.Text != "see you tomorrow" {
+			t.Errorf("%s is told %q", bot.Name, e.Text)
+		}
+	}
+}
+
+// TestBungeeCord: a plugin on a server moves a player and asks about it; where a server may not, nothing happens; and
+// no player can pretend to be a server.
+func TestBungeeCord(t *testing.T) {
+	for _, version := range []string{"1.12.2", "1.20.4"} {
+		t.Run(version, func(t *testing.T) {
+			channel := "bungeecord:main"
+			if peer.Protocol(version) < 393 {
+				channel = "BungeeCord"
+			}
+			a, b := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")
+			p := start(t, fmt.Sprintf("online: false\ntry: [a]\nservers: {a: {address: %q}, b: {address: %q, bungeecord: off}}\n", a.Addr, b.Addr))
+			ann := peer.NewBots(t, version).Join(p.addr, "Ann")
+			ann.Payload(channel, utf("Connect", "b")) // forged
+			a.Payload("Ann", channel, utf("GetServer"))
+			got := a.Await("payload", "Ann", func(e peer.Event) bool { return e.Channel == channel })
+			if want := utf("GetServer", "a"); string(got.Data) != string(want) {
+				t.Errorf("the server got %q, want %q", got.Data, want)
+			}
+			ann.Skip("moved")
+			a.Payload("Ann", channel, utf("Connect", "b"))
+			b.Joined("Ann")
+			ann.Await("moved", nil)
+			b.Payload("Ann", channel, utf("GetServer"))
+			b.Payload("Ann", channel, utf("Connect", "a"))
+			ann.Chat("/server")
+			ann.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "You are on b") })
+			for range b.Count("payload", "Ann") {
+				if e := b.Await("payload", "Ann", nil); e.Channel == channel {
+					t.Errorf("a server that may not ask was answered %q", e.Data)
+				}
+			}
+			for range ann.Count("payload") {
+				if e := ann.Await("payload", nil); e.Channel == channel {
+					t.Errorf("the client got %q", e.Data)
+				}
+			}
+		})
+	}
+}
