@@ -85,6 +85,7 @@ type Voice struct {
 	Spectators string             `yaml:"spectators"` // who hears a spectator: nobody, spectators, everyone
 	Visibility string             `yaml:"visibility"` // tab-list, everyone
 	Groups     Groups             `yaml:"groups"`
+	Soundboard bool               `yaml:"soundboard"` // clips that players play to those around
 
 	// Who is given whose voice outright.
 	Domains map[string][]string `yaml:"domains"` // by name: the UUIDs of players who all hear each other
@@ -217,7 +218,8 @@ func Default() Config {
 			Groups: Groups{
 				Enabled: true, Max: 200, Members: 100, Types: slices.Clone(GroupTypes), Passwords: true, Persistent: true,
 			},
-			Domains: map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
+			Soundboard: true,
+			Domains:    map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
 		},
 		Proxy:       ProxyProtocol{Trusted: []string{}},
 		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},

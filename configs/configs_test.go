@@ -55,12 +55,12 @@ func TestEnvironmentWinsOverTheFile(t *testing.T) {
 	os.WriteFile(f, []byte("voice:\n  range: 20\nlisten: \":1\"\n"), 0o600)
 	l, err := Load("", filepath.Dir(f), []string{
 		"EARSHOT_VOICE_RANGE=32", "EARSHOT_SERVERS={lobby: {address: 'h:1', forwarding: legacy}}", "EARSHOT_TRY=[Lobby, limbo]",
-		"EARSHOT_ONLINE=false", "EARSHOT_TIMEOUTS_READ=1500", "EARSHOT_STATUS_MOTD=a: b", "EARSHOT_VOICE_RANG=1", "OTHER=1",
+		"EARSHOT_ONLINE=false", "EARSHOT_TIMEOUTS_READ=1500", "EARSHOT_STATUS_MOTD=a: b", "EARSHOT_VOICE_RANG=1", "EARSHOT_VOICE_SOUNDBOARD=false", "OTHER=1",
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if l.File != f || l.Listen != ":1" || l.Voice.Range != 32 || l.Servers["lobby"].Forwarding != "legacy" || len(l.Try) != 2 || l.Online ||
+	if l.File != f || l.Listen != ":1" || l.Voice.Range != 32 || l.Servers["lobby"].Forwarding != "legacy" || len(l.Try) != 2 || l.Online || l.Voice.Soundboard ||
 		time.Duration(l.Timeouts.Read) != 1500*time.Millisecond || l.Status.MOTD != "a: b" {
 		t.Errorf("got %+v", l)
 	}

@@ -18,6 +18,10 @@ func TestVoiceSettings(t *testing.T) {
 	v := configs.Default().Voice
 	v.Regions["arena"] = configs.Region{World: "overworld", From: [3]float64{9, 0, -1}, To: [3]float64{0, 5, 1}, Range: 16, Priority: 2}
 	v.Groups.Types = []string{"isolated", "normal"}
+	if c, err := voiceConfig(&v); err != nil || c.SoundboardOff {
+		t.Errorf("the soundboard is off by default: %v, %v", c.SoundboardOff, err)
+	}
+	v.Soundboard = false
 	id := "853c80ef-3c37-49fd-aa49-938b674adae6"
 	v.Domains["red"] = []string{id}
 	v.Listens = []configs.Listen{{Listener: id, Domain: "red"}}
@@ -29,6 +33,9 @@ func TestVoiceSettings(t *testing.T) {
 	g := c.Policy.Gain
 	if len(g.Regions) != 1 || g.Regions[0] != want || g.Whisper != 0.5 || g.Shout != 2 || g.Default != 48 {
 		t.Errorf("%+v", g)
+	}
+	if !c.SoundboardOff {
+		t.Error("the soundboard cannot be switched off")
 	}
 	if l := c.Groups; !l.Enabled || l.Types != [line.GroupTypes]bool{line.NormalGroup: true, line.IsolatedGroup: true} || l.Groups != 200 {
 		t.Errorf("%+v", l)
