@@ -92,102 +92,128 @@ func (c *cable) kill() {
 	}
 }
 
+// mend lets new connections through again.
+func (c *cable) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = false
+}
+
 // TestKicked: a backend's own words reach the player in the phase the player is
-// in; and a player who can still go elsewhere does.
+// in; and a player who can go elsewhere does.
 func TestKicked(t *testing.T) {
 	for _, version := range phased {
-		t.Run(version, func(t *testing.T) { kicked(t, version) })
+		t.Run(version, func(t *testing.T) {
+			server, clients := peer.Backend(t, version, peer.None, ""), peer.NewRaw(t, version)
+			line := newCable(t, server.Addr)
+			settings := fmt.Sprintf("online: false\nservers: {game: {address: %q}}\ntimeouts: {backend-dial: 2s}\n", line.addr)
+			goesOn(t, start(t, settings+"try: [GAME, Limbo]\n"), server, clients, line) // names are compared without case
+			line.mend()
+			kicked(t, start(t, settings+"try: [game]\n"), server, clients, line)
+		})
 	}
 }
 
-func kicked(t *testing.T, version string) {
-	configures := peer.Protocol(version) >= 764
-	server := peer.Backend(t, version, peer.None, "")
-	line := newCable(t, server.Addr)
-	settings := fmt.Sprintf("online: false\nservers: {game: {address: %q}}\ntimeouts: {backend-dial: 2s}\n", line.addr)
-	p := start(t, settings+"try: [game]\n")
-	q := start(t, settings+"try: [GAME, Limbo]\n", "--offline") // names are compared without case
-	clients := peer.NewRaw(t, version)
-
-	phases := map[string]string{"login": "play", "play": "play"} // the backend's: the client's
-	if configures {
-		phases["login"], phases["config"] = "configuration", "configuration"
+// phasesOf are the phases in which a backend can refuse a player, and the one in
+// which the client is at that time.
+func phasesOf(c *peer.RawCrowd) map[string]string {
+	if c.Protocol < 764 {
+		return map[string]string{"login": "play", "play": "play"}
 	}
-	n := 0
-	for phase, state := range phases {
-		n++
-		name := fmt.Sprintf("Ann%d", n)
-		reason := "no room in " + phase + ", sorry ✓"
-		server.Refuse(name, phase, reason)
-		r := clients.Dial(p.addr, peer.Login{Name: name})
-		if e := r.Await("kicked", nil); e.Text != reason || e.State != state {
-			t.Errorf("refused in %s: the player is told %q in %s, want it in %s", phase, e.Text, e.State, state)
-		}
-		r.Await("end", nil)
+	return map[string]string{"login": "configuration", "config": "configuration", "play": "play"}
+}
 
-		// With somewhere else to go: only a client that waits for a join game already
-		// cannot be given to another server.
-		r = clients.Dial(q.addr, peer.Login{Name: name})
-		if configures && phase == "play" {
-			if e := r.Await("kicked", nil); e.Text != reason {
-				t.Errorf("refused in play: the player is told %q", e.Text)
-			}
-		} else {
-			r.Await("moved", nil)
-			r.Vanish()
+// kicked is for players who have nowhere else to go.
+func kicked(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrowd, line *cable) {
+	told := func(r *peer.Raw, what, text, state string) {
+		t.Helper()
+		if e := r.Await("kicked", nil); !strings.Contains(e.Text, text) || e.State != state {
+			t.Errorf("%s: the player is told %q in %s, want %q in %s", what, e.Text, e.State, text, state)
 		}
 		r.Await("end", nil)
 	}
-	if n := q.metric("earshot_backend_dial_failures_total"); n < 1 {
-		t.Error("no backend failure was counted")
-	}
-
-	// In the middle of the game.
-	ann := clients.Join(p.addr, "Ann")
-	server.Joined("Ann")
-	server.Kick("Ann", "out, and stay out")
-	if e := ann.Await("kicked", nil); e.Text != "out, and stay out" || e.State != "play" {
-		t.Errorf("kicked from play: the player is told %q in %s", e.Text, e.State)
-	}
-	ann.Await("end", nil)
-	if configures { // and in the middle of a later configuration
-		ann = clients.Join(p.addr, "Ann")
+	in := func() *peer.Raw {
+		t.Helper()
+		r := clients.Join(p.addr, "Ann")
 		server.Joined("Ann")
+		return r
+	}
+	for phase, state := range phasesOf(clients) {
+		reason := "no room in " + phase + ", sorry ✓"
+		server.Refuse("Ann", phase, reason)
+		told(clients.Dial(p.addr, peer.Login{Name: "Ann"}), "refused in "+phase, reason, state)
+	}
+	server.Refuse("Ann", "", "")
+
+	ann := in()
+	server.Kick("Ann", "out, and stay out")
+	told(ann, "kicked in the middle of the game", "out, and stay out", "play")
+	if clients.Protocol >= 764 {
+		ann = in()
 		server.Skip("configuring", "Ann")
 		server.Reconfigure("Ann", true)
 		server.Await("configuring", "Ann", nil)
 		server.Kick("Ann", "not like this")
-		if e := ann.Await("kicked", nil); e.Text != "not like this" || e.State != "configuration" {
-			t.Errorf("kicked from configuration: the player is told %q in %s", e.Text, e.State)
-		}
-		ann.Await("end", nil)
+		told(ann, "kicked in a later configuration", "not like this", "configuration")
 	}
-
-	// A backend that closes without a word, and one that dies.
-	ann = clients.Join(p.addr, "Ann")
-	server.Joined("Ann")
+	ann = in()
 	server.Drop("Ann")
-	if e := ann.Await("kicked", nil); !strings.Contains(e.Text, "game") || e.State != "play" {
-		t.Errorf("dropped: the player is told %q in %s", e.Text, e.State)
-	}
-	ann.Await("end", nil)
-	ann, bob := clients.Join(p.addr, "Ann"), clients.Join(q.addr, "Bob")
-	server.Joined("Ann")
-	server.Joined("Bob")
+	told(ann, "dropped without a word", "game", "play")
+	ann = in()
 	line.kill()
-	for _, r := range []*peer.Raw{ann, bob} {
-		if e := r.Await("kicked", nil); !strings.Contains(e.Text, "game") || e.State != "play" {
-			t.Errorf("the backend died: %s is told %q in %s", r.Name, e.Text, e.State)
-		}
-		r.Await("end", nil)
-	}
-	ann = clients.Dial(p.addr, peer.Login{Name: "Ann"})
-	if e := ann.Await("kicked", nil); !strings.Contains(e.Text, "game") || strings.Contains(e.Text, "127.0.0.1") {
+	told(ann, "the backend died", "game", "play")
+	r := clients.Dial(p.addr, peer.Login{Name: "Ann"})
+	if e := r.Await("kicked", nil); !strings.Contains(e.Text, "game") || strings.Contains(e.Text, "127.0.0.1") {
 		t.Errorf("with the backend dead the player is told %q", e.Text)
 	}
-	clients.Join(q.addr, "Bob") // in limbo
-	if n := q.metric("earshot_players"); n != 1 {
-		t.Errorf("%v players, want Bob alone", n)
+}
+
+// goesOn is for players who have: they lose their server and keep their
+// connection, and their voice.
+func goesOn(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrowd, line *cable) {
+	for phase := range phasesOf(clients) {
+		server.Refuse("Bob", phase, "no room")
+		r := clients.Dial(p.addr, peer.Login{Name: "Bob"})
+		r.Await("moved", nil)
+		r.Quit()
+		r.Await("end", nil)
+		if n := r.Count("kicked"); n != 0 {
+			t.Errorf("refused in %s: the player was told to go", phase)
+		}
+	}
+	if n := p.metric("earshot_backend_dial_failures_total"); n != 1 { // the refusal in login
+		t.Errorf("%v failures to log in were counted", n)
+	}
+	server.Refuse("Bob", "login", "You are BANNED from here") // that is meant for good
+	r := clients.Dial(p.addr, peer.Login{Name: "Bob"})
+	if e := r.Await("kicked", nil); e.Text != "You are BANNED from here" {
+		t.Errorf("a banned player is told %q", e.Text)
+	}
+	r.Await("end", nil)
+	server.Refuse("Bob", "", "")
+
+	join := func(name string) *speaker {
+		r := clients.Join(p.addr, name)
+		r.Watch("chat", "system_chat")
+		s := newSpeaker(t, p, &peer.Bot{Client: r.Client}, server)
+		s.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})
+		return s
+	}
+	follow := func(s *speaker, why string) {
+		t.Helper()
+		s.bot.Await("packet", func(e peer.Event) bool { return strings.Contains(string(e.Params), why) })
+	}
+	ann, bob := join("Cat"), join("Bob")
+	bob.hears(ann, 1, 0, 0)
+	server.Kick("Cat", "move along, please")
+	follow(ann, "move along, please")
+	bob.hearsNothingFrom(ann, "elsewhere now")
+	line.kill()
+	follow(bob, "game")
+	bob.hears(ann, 1, 0, 0) // both are in limbo, at the same place, with the sockets they had
+	ann.hears(bob, 1, 0, 0)
+	if n := p.metric("earshot_players"); n != 2 {
+		t.Errorf("%v players", n)
 	}
 }
 
@@ -284,11 +310,12 @@ func stuckBackends(t *testing.T, version string) {
 			}
 		}
 		servers += fmt.Sprintf("  joinless: {address: %q}\n", serving(t, stages["joinless"]))
-		q := start(t, settings("joinless, limbo"))
-		r := clients.Dial(q.addr, peer.Login{Name: "Bob"})
+		r := clients.Dial(start(t, settings("joinless")).addr, peer.Login{Name: "Bob"})
 		if e := r.Await("kicked", nil); !strings.Contains(e.Text, "joinless does not let you in") || e.State != "play" {
 			t.Errorf("the player of a backend without a join game is told %q in %s", e.Text, e.State)
 		}
+		r.Await("end", nil)
+		clients.Join(start(t, settings("joinless, limbo")).addr, "Bob") // from play back to configuration
 	}
 }
 
