@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -460,6 +461,22 @@ func TestStopsWhateverIsStuck(t *testing.T) {
 	for _, s := range []*program{p, q} {
 		s.stop() // fails if it takes longer than ten seconds, or if the watchdog had to end it
 	}
+}
+
+// TestStopsAtOnce: who asks twice does not want to wait for anybody.
+func TestStopsAtOnce(t *testing.T) {
+	p := start(t, "", "--offline")
+	logIn(t, p.addr, "Ann").until(proto.JoinGame) // and will not hang up
+	p.once.Do(func() {
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		until(t, "the program to begin to stop", func() bool { return strings.Contains(p.log.String(), "stopping") })
+		begin := time.Now()
+		p.cmd.Process.Signal(syscall.SIGTERM)
+		err := p.cmd.Wait()
+		if d := time.Since(begin); p.cmd.ProcessState.ExitCode() != 1 || d > 1500*time.Millisecond {
+			t.Errorf("after the second signal it ends with %v after %v", err, d)
+		}
+	})
 }
 
 // TestFrozenListener: a listener whose socket is not read any more costs nobody

@@ -17,6 +17,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
 // gatekeeper is what the program takes for the session server. It passes on to
@@ -271,6 +272,30 @@ func notAuthenticated(t *testing.T, version string) {
 	if !strings.Contains(alone.log.String(), "players cannot be authenticated") {
 		t.Error("the log does not tell")
 	}
+}
+
+// TestOfflineNames: without accounts a name belongs to whoever has it first,
+// however it is written, and only names that are names come in.
+func TestOfflineNames(t *testing.T) {
+	p := start(t, "", "--offline")
+	ann := logIn(t, p.addr, "Ann")
+	ann.until(proto.JoinGame)
+	for _, name := range []string{"Ann", "aNN"} {
+		if r := refusal(t, p.addr, proto.V1_8, name); !strings.Contains(r, "already playing") {
+			t.Errorf("a second %s is refused with %s", name, r)
+		}
+	}
+	for _, name := range []string{"§kmagic", "a b", "", "Änn", "../../etc"} {
+		if r := refusal(t, p.addr, proto.V1_8, name); !strings.Contains(r, "not allowed") {
+			t.Errorf("%q is refused with %s", name, r)
+		}
+	}
+	if n := p.metric("earshot_players"); n != 1 {
+		t.Errorf("%v players, want the first Ann alone", n)
+	}
+	ann.Close()
+	until(t, "Ann to be gone", func() bool { return p.metric("earshot_players") == 0 })
+	logIn(t, p.addr, "ANN").until(proto.JoinGame)
 }
 
 // counted waits until a metric is above zero.

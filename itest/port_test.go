@@ -28,6 +28,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/offer"
 	"github.com/earshot-mc/earshot/itest/peer"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -112,10 +113,8 @@ voice: {allowed-origins: ["https://map.example"]}
 	t.Run("HTTP", x.http)
 	t.Run("HTTPS", x.https)
 	t.Run("PROXY headers", x.proxyHeaders)
+	t.Run("voice elsewhere", x.elsewhere)
 	t.Run("voice", x.voice) // the last: its players stay
-	if n := p.metric("go_goroutines"); n <= 0 {
-		t.Error("no goroutines?")
-	}
 }
 
 type portTest struct {
@@ -510,4 +509,59 @@ func (x *portTest) voice(t *testing.T) {
 	if n := x.p.metric(`earshot_voice_refused_total{reason="origin"}`); n != 4 {
 		t.Errorf("%v refused for their origin", n)
 	}
+}
+
+// elsewhere: what players are offered follows the settings.
+func (x *portTest) elsewhere(t *testing.T) {
+	ask := func(p *program) peer.Event {
+		r := x.clients.Join(p.addr, "Cat")
+		r.Skip("payload")
+		r.Payload(offer.Hello, offer.AppendHello(nil))
+		e := r.Await("payload", func(e peer.Event) bool { return strings.HasPrefix(e.Channel, offer.Prefix) })
+		r.Quit()
+		r.Await("end", nil)
+		return e
+	}
+	p := start(t, "voice: {public-url: 'https://voice.example/earshot'}\n", "--offline")
+	o, err := offer.ParseHandshake(ask(p).Data)
+	if err != nil || o.URL != "https://voice.example/earshot" || len(o.Token) < 40 {
+		t.Errorf("the offer is %+v, %v", o, err)
+	}
+	p = start(t, "voice: {enabled: false}\n", "--offline")
+	e := ask(p)
+	if r, err := offer.ParseUnavailable(e.Data); e.Channel != offer.Unavailable || r != offer.Disabled || err != nil {
+		t.Errorf("without voice the answer on %s is %q, %v", e.Channel, r, err)
+	}
+	if code, body := get(t, through(t, "", nil, nil), "http://"+p.addr+"/voice"); code != 404 {
+		t.Errorf("without voice, /voice: %d %s", code, body)
+	}
+}
+
+// TestSendsProxyHeader: a backend that asks for it is told where the player is,
+// before the first byte of the game.
+func TestSendsProxyHeader(t *testing.T) {
+	heads := make(chan []byte, 1)
+	backend := serving(t, func(c net.Conn) {
+		b := make([]byte, 28)
+		if _, err := io.ReadFull(c, b); err != nil {
+			return
+		}
+		heads <- b
+		if name, err := arrive(c); err == nil {
+			c.Write(append(success(proto.V1_8, name), joinGame()...))
+			hold(c)
+		}
+	})
+	p := start(t, fmt.Sprintf("online: false\nproxy-protocol: {trusted: [%s]}\ntry: [game]\nservers: {game: {address: %q, send-proxy-protocol: true}}\n", balancer, backend))
+	c := dial(t, p.addr, balancer)
+	write(t, c, headerV1("203.0.113.7"), hello(proto.V1_8, "localhost", packet.IntentLogin), loginStart(proto.V1_8, "Ann"))
+	select {
+	case b := <-heads:
+		if want := headerV2("203.0.113.7")[:22]; !bytes.Equal(b[:14], want[:14]) || !bytes.Equal(b[16:20], want[16:20]) || int(b[24])<<8|int(b[25]) != 4711 {
+			t.Errorf("the backend is told %x", b)
+		}
+	case <-time.After(peer.Patience):
+		t.Fatal("the backend was told nothing")
+	}
+	until(t, "the player to be there", func() bool { return p.metric("earshot_players") == 1 })
 }
