@@ -75,10 +75,16 @@ timeouts: {first-byte: 1s, login: 3s, read: 5s}
 	until(t, "the first player to be gone", func() bool { return p.metric("earshot_players") == 0 })
 	before := p.cost()
 
-	t.Run("slow", func(t *testing.T) { slowLoris(t, p) })
-	t.Run("oversized", oversized)
-	t.Run("bombs", bombs)
-	t.Run("garbage", func(t *testing.T) { garbage(t, p) })
+	t.Run("at once", func(t *testing.T) { // most of it is waiting to be cut
+		for what, fn := range map[string]func(*testing.T){
+			"slow": func(t *testing.T) { slowLoris(t, p) }, "garbage": func(t *testing.T) { garbage(t, p) }, "oversized": oversized, "bombs": bombs,
+		} {
+			t.Run(what, func(t *testing.T) {
+				t.Parallel()
+				fn(t)
+			})
+		}
+	})
 	t.Run("crowd", func(t *testing.T) { crowd(t, p) })
 
 	p.returnsTo(before)
