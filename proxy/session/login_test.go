@@ -552,6 +552,7 @@ func TestDuplicateStorm(t *testing.T) {
 				slots <- struct{}{}
 				wg.Go(func() {
 					c := e.start(767, names[i%3])
+					c.patience = 12 * patienceInTests
 					go func() {
 						defer func() { <-slots }()
 						defer stay.Add(-1)
@@ -576,8 +577,16 @@ func TestDuplicateStorm(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			out := func() uint64 { return e.core.Counters.Ended(EndDuplicate) + e.core.Counters.Ended(EndReplaced) }
-			within(t, 6*patienceInTests, func() bool { return out() == uint64(n-1) }, "%d were refused or replaced, want %d", func() []any { return []any{out(), n - 1} })
+			out := func() (n uint64) {
+				for _, how := range Endings() {
+					n += e.core.Counters.Ended(how)
+				}
+				return n
+			}
+			within(t, 6*patienceInTests, func() bool { return out() == uint64(n-1) }, "%d connections have ended, want %d", func() []any { return []any{out(), n - 1} })
+			if refused, replaced := e.core.Counters.Ended(EndDuplicate), e.core.Counters.Ended(EndReplaced); refused+replaced != uint64(n-1) {
+				t.Errorf("%d were refused and %d replaced, together want %d", refused, replaced, n-1)
+			}
 			until(t, func() bool { return stay.Load() == 1 && e.core.Online() == 1 }, "%d connections, %d players are left, want 1", func() []any {
 				return []any{stay.Load(), e.core.Online()}
 			})
