@@ -78,6 +78,7 @@ type Program struct {
 type Config struct {
 	Network Network
 	Program Program
+	Voice   Voice                     // nil: there is no /voice
 	Hubs    []string                  // servers that /hub goes to, the first that is up; empty: there is no /hub
 	Aliases map[string][]string       // other names of commands
 	Texts   *Texts                    // nil: English
@@ -106,6 +107,9 @@ func New(cfg Config) (*Commands, error) {
 	}
 	c := &Commands{cfg: cfg}
 	all := append(c.playerCommands(), c.programCommands()...)
+	if cfg.Voice != nil {
+		all = append(all, c.voiceCommand())
+	}
 	for i := range all {
 		all[i].Permission = Permission(all[i].Name)
 		all[i].Aliases = cfg.Aliases[all[i].Name]

@@ -1,0 +1,333 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/proxy/command"
+	"github.com/earshot-mc/earshot/proxy/packet"
+)
+
+// Voice is who may be heard, and who hears whom. Its methods may wait for a moment; errors are for
+// who typed.
+type Voice interface {
+	// Mute puts a mute into force, in place of a former one of the same player.
+	Mute(Mute) error
+	// Unmute lifts a mute, with [uuid.Nil] that of everybody. It tells whether there was one.
+	Unmute(player uuid.UUID) (was bool, err error)
+	// Mutes lists those in force in the order in which to show them.
+	Mutes() ([]Mute, error)
+	// Why says in a sentence, without a full stop, why a listener hears a speaker or does not.
+	Why(speaker, listener uuid.UUID) (string, error)
+}
+
+// Mute is one mute.
+type Mute struct {
+	Player uuid.UUID // [uuid.Nil]: everybody who is not exempt
+	Name   string    // the player's; empty: not known
+	By     string    // who did it; empty: not known
+	Until  time.Time // zero: until it is lifted
+	Reason string    // empty: none was given
+}
+
+// voicePart is one thing that /voice can do. It needs the permission of its node besides that for /voice. run reports
+// false for understood when the arguments do not fit, so that the usage is shown.
+type voicePart struct {
+	name, node, args string
+	run              func(c *Commands, src Source, args []string) (understood bool, err error)
+}
+
+var voiceParts = []voicePart{
+	{"mute", "voice.mute", " <player> [duration] [reason]", (*Commands).mute},
+	{"unmute", "voice.mute", " <player>", (*Commands).unmute},
+	{"muteall", "voice.mute", " <on|off>", (*Commands).muteAll},
+	{"mutes", "voice.mute", "", (*Commands).mutes},
+	{"why", "voice.why", " <speaker> <listener>", (*Commands).why},
+}
+
+func (c *Commands) voiceCommand() command.Command[Source] {
+	var words []string
+	for _, p := range voiceParts {
+		words = append(words, p.name)
+	}
+	return command.Command[Source]{
+		Name: "voice",
+		Args: []arg{
+			{Name: strings.Join(words, "|"), Suggest: func(src Source, _ []string) (out []packet.Suggestion) {
+				for _, p := range voiceParts {
+					if src.Allowed(Permission(p.node)) {
+						out = append(out, packet.Suggestion{Text: p.name})
+					}
+				}
+				return out
+			}},
+			{Name: "player|on|off", Kind: command.Token, Optional: true, Suggest: c.suggestVoice},
+			{Name: "duration|listener", Kind: command.Token, Optional: true, Suggest: c.suggestVoice},
+			{Name: "reason", Kind: command.Greedy, Optional: true},
+		},
+		Run: func(_ context.Context, src Source, args []string) error {
+			p := findVoicePart(args[0])
+			if p == nil {
+				return &command.UsageError{Usage: "/voice <" + strings.Join(words, "|") + ">"}
+			}
+			if !src.Allowed(Permission(p.node)) {
+				return fail("not-allowed")
+			}
+			understood, err := p.run(c, src, args[1:])
+			if !understood {
+				return &command.UsageError{Usage: "/voice " + p.name + p.args}
+			}
+			return err
+		},
+	}
+}
+
+func findVoicePart(word string) *voicePart {
+	i := slices.IndexFunc(voiceParts, func(p voicePart) bool { return strings.EqualFold(p.name, word) })
+	if i < 0 {
+		return nil
+	}
+	return &voiceParts[i]
+}
+
+// suggestVoice completes what follows the part. It may not wait, and so does not ask Voice who is muted.
+func (c *Commands) suggestVoice(src Source, before []string) []packet.Suggestion {
+	p := findVoicePart(before[0])
+	if p == nil || !src.Allowed(Permission(p.node)) {
+		return nil
+	}
+	switch first := len(before) == 1; {
+	case p.name == "why", first && (p.name == "mute" || p.name == "unmute"):
+		return names{c}.Players(src)
+	case p.name == "mute":
+		return suggest("10m", "1h", "1d", "7d")(src, before)
+	case p.name == "muteall" && first:
+		return suggest("on", "off")(src, before)
+	}
+	return nil
+}
+
+func (m *Mute) name() string {
+	if m.Name == "" {
+		return m.Player.String()
+	}
+	return m.Name
+}
+
+// identify finds a player who is on the proxy, by name or UUID. For the UUID of somebody who is not, online is false;
+// for anything else id is [uuid.Nil].
+func (c *Commands) identify(word string) (id uuid.UUID, name string, online bool) {
+	if p, ok := c.cfg.Network.Player(word); ok {
+		return p.ID(), p.Name(), true
+	}
+	id, err := uuid.Parse(word)
+	if err != nil {
+		return uuid.Nil, "", false
+	}
+	for _, p := range c.cfg.Network.Players() {
+		if p.ID() == id {
+			return id, p.Name(), true
+		}
+	}
+	return id, "", false
+}
+
+func (c *Commands) mute(src Source, args []string) (understood bool, err error) {
+	if len(args) == 0 {
+		return false, nil
+	}
+	m := Mute{By: src.Name()}
+	if m.Player, m.Name, _ = c.identify(args[0]); m.Player == uuid.Nil {
+		return true, fail("voice-no-player", "player", args[0])
+	}
+	args = args[1:]
+	k, lasts := key("voice-muted"), ""
+	if len(args) > 0 && '0' <= args[0][0] && args[0][0] <= '9' { // not a reason: who mistypes a duration must not mute for good
+		d, ok := parseSpan(args[0])
+		if !ok {
+			return true, fail("voice-no-duration", "duration", args[0])
+		}
+		m.Until = time.Now().Add(d)
+		k, lasts, args = "voice-muted-for", span(d), args[1:]
+	}
+	m.Reason = strings.Join(args, " ")
+	if err := c.cfg.Voice.Mute(m); err != nil {
+		return true, err
+	}
+	line := []packet.Text{c.text(src, k, "player", m.name(), "duration", lasts)}
+	if m.Reason != "" {
+		line = append(line, c.text(src, "voice-mute-reason", "reason", m.Reason))
+	}
+	src.Send(join(protocolOf(src), line...))
+	return true, nil
+}
+
+func (c *Commands) unmute(src Source, args []string) (understood bool, err error) {
+	if len(args) != 1 {
+		return false, nil
+	}
+	list, err := c.cfg.Voice.Mutes()
+	if err != nil {
+		return true, err
+	}
+	id, name, _ := c.identify(args[0])
+	for _, m := range list { // who has left is known by the name he was muted under
+		if m.Player != uuid.Nil && (m.Player == id || id == uuid.Nil && strings.EqualFold(m.Name, args[0])) {
+			id, name = m.Player, m.name()
+			break
+		}
+	}
+	if id == uuid.Nil {
+		return true, fail("voice-no-player", "player", args[0])
+	}
+	if name == "" {
+		name = id.String()
+	}
+	was, err := c.cfg.Voice.Unmute(id)
+	switch {
+	case err != nil:
+		return true, err
+	case !was:
+		return true, fail("voice-not-muted", "player", name)
+	}
+	c.answer(src, "voice-unmuted", "player", name)
+	return true, nil
+}
+
+func (c *Commands) muteAll(src Source, args []string) (understood bool, err error) {
+	switch {
+	case len(args) == 1 && strings.EqualFold(args[0], "on"):
+		if err := c.cfg.Voice.Mute(Mute{By: src.Name()}); err != nil {
+			return true, err
+		}
+		c.answer(src, "voice-all-muted")
+	case len(args) == 1 && strings.EqualFold(args[0], "off"):
+		was, err := c.cfg.Voice.Unmute(uuid.Nil)
+		switch {
+		case err != nil:
+			return true, err
+		case !was:
+			return true, fail("voice-all-not-muted")
+		}
+		c.answer(src, "voice-all-unmuted")
+	default:
+		return false, nil
+	}
+	return true, nil
+}
+
+func (c *Commands) mutes(src Source, args []string) (understood bool, err error) {
+	if len(args) > 0 {
+		return false, nil
+	}
+	list, err := c.cfg.Voice.Mutes()
+	if err != nil {
+		return true, err
+	}
+	if len(list) == 0 {
+		c.answer(src, "voice-mutes-none")
+		return true, nil
+	}
+	now := time.Now()
+	for _, m := range list[:min(len(list), maxListed)] {
+		line := []packet.Text{c.text(src, "voice-mute-all")}
+		if m.Player != uuid.Nil {
+			line[0] = c.text(src, "voice-mute-one", "player", m.name())
+		}
+		if m.By != "" {
+			line = append(line, c.text(src, "voice-mute-by", "by", m.By))
+		}
+		if !m.Until.IsZero() {
+			line = append(line, c.text(src, "voice-mute-left", "duration", span(m.Until.Sub(now))))
+		}
+		if m.Reason != "" {
+			line = append(line, c.text(src, "voice-mute-reason", "reason", m.Reason))
+		}
+		src.Send(join(protocolOf(src), line...))
+	}
+	if more := len(list) - maxListed; more > 0 {
+		c.answer(src, "voice-mutes-more", "count", strconv.Itoa(more))
+	}
+	return true, nil
+}
+
+func (c *Commands) why(src Source, args []string) (understood bool, err error) {
+	if len(args) != 2 {
+		return false, nil
+	}
+	var ids [2]uuid.UUID
+	for i, word := range args {
+		id, _, online := c.identify(word)
+		if !online {
+			return true, fail("no-player", "player", word)
+		}
+		ids[i] = id
+	}
+	answer, err := c.cfg.Voice.Why(ids[0], ids[1])
+	if err != nil {
+		return true, err
+	}
+	c.answer(src, "voice-why", "answer", answer)
+	return true, nil
+}
+
+// units are those of a duration, the longest first.
+var units = []struct {
+	letter byte
+	long   time.Duration
+}{{'w', 7 * 24 * time.Hour}, {'d', 24 * time.Hour}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
+
+// maxSpan is far from where durations end.
+const maxSpan = 10 * 365 * 24 * time.Hour
+
+// parseSpan reads a duration such as 90s, 1h30m or 7d, of a second at least and [maxSpan] at most.
+func parseSpan(s string) (d time.Duration, ok bool) {
+	for s != "" {
+		n := 0
+		i := 0
+		for ; i < len(s) && '0' <= s[i] && s[i] <= '9'; i++ {
+			if n = n*10 + int(s[i]-'0'); n > int(maxSpan/time.Second) {
+				return 0, false
+			}
+		}
+		if i == 0 || i == len(s) {
+			return 0, false
+		}
+		unit := time.Duration(0)
+		for _, u := range units {
+			if s[i]|0x20 == u.letter {
+				unit = u.long
+			}
+		}
+		if unit == 0 || time.Duration(n) > (maxSpan-d)/unit {
+			return 0, false
+		}
+		d += time.Duration(n) * unit
+		s = s[i+1:]
+	}
+	return d, d > 0
+}
+
+// span writes a duration as [parseSpan] reads it, in its two largest units, and never as less than it is.
+func span(d time.Duration) string {
+	i := 0
+	for i < len(units)-1 && d < units[i].long {
+		i++
+	}
+	u, last := units[i], units[min(i+1, len(units)-1)]
+	d = max((d+last.long-1)/last.long, 1) * last.long
+	if i > 0 && d >= units[i-1].long {
+		return span(d)
+	}
+	s := fmt.Sprintf("%d%c", d/u.long, u.letter)
+	if rest := d % u.long / last.long; rest > 0 {
+		s += fmt.Sprintf("%d%c", rest, last.letter)
+	}
+	return s
+}

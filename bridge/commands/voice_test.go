@@ -1,0 +1,254 @@
+package commands
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/perm"
+)
+
+// gateway is voice that keeps mutes as told.
+type gateway struct {
+	list   []Mute
+	broken error
+}
+
+func (g *gateway) Mute(m Mute) error {
+	if g.broken == nil {
+		g.Unmute(m.Player)
+		g.list = append(g.list, m)
+	}
+	return g.broken
+}
+func (g *gateway) Unmute(id uuid.UUID) (bool, error) {
+	before := len(g.list)
+	g.list = slices.DeleteFunc(g.list, func(m Mute) bool { return m.Player == id })
+	return len(g.list) < before, g.broken
+}
+func (g *gateway) Mutes() ([]Mute, error) { return g.list, g.broken }
+func (g *gateway) Why(speaker, listener uuid.UUID) (string, error) {
+	return fmt.Sprintf("<red>%.4s to %.4s", speaker, listener), g.broken
+}
+
+var (
+	jeb    = (&player{name: "jeb_"}).ID()
+	notch  = (&player{name: "Notch"}).ID()
+	absent = uuid.MustParse("853c80ef-3c37-49fd-aa49-938b674adae6")
+)
+
+func voiced(t testing.TB) (*network, *gateway, *Commands) {
+	n, cfg := setup()
+	g := &gateway{}
+	cfg.Voice = g
+	return n, g, must(t, cfg)
+}
+
+// says carries commands out as the console and gives all answers.
+func says(t testing.TB, c *Commands, texts ...string) []string {
+	t.Helper()
+	src := &source{}
+	for _, text := range texts {
+		if !c.Execute(t.Context(), src, text) {
+			t.Errorf("%q is not a command", text)
+		}
+	}
+	return src.answers()
+}
+
+func same(t testing.TB, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s:\nhave %q\nwant %q", what, got, want)
+	}
+}
+
+func TestMute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		in := func(d time.Duration) time.Time { return time.Now().Add(d) }
+		for _, c := range []struct {
+			text, want string
+			mute       Mute
+		}{
+			{"JEB_", "jeb_ is muted until you type /voice unmute or Earshot restarts.", Mute{Player: jeb, Name: "jeb_"}},
+			{jeb.String(), "jeb_ is muted until you type /voice unmute or Earshot restarts.", Mute{Player: jeb, Name: "jeb_"}},
+			{absent.String(), absent.String() + " is muted until you type /voice unmute or Earshot restarts.", Mute{Player: absent}},
+			{"jeb_ 10m", "jeb_ is muted for 10m, or until Earshot restarts.", Mute{Player: jeb, Name: "jeb_", Until: in(10 * time.Minute)}},
+			{"jeb_ 1H30m too  <red>loud 2", "jeb_ is muted for 1h30m, or until Earshot restarts. Reason: too  <red>loud 2",
+				Mute{Player: jeb, Name: "jeb_", Until: in(90 * time.Minute), Reason: "too  <red>loud 2"}},
+			{"jeb_ for 10m", "jeb_ is muted until you type /voice unmute or Earshot restarts. Reason: for 10m", Mute{Player: jeb, Name: "jeb_", Reason: "for 10m"}},
+		} {
+			_, g, commands := voiced(t)
+			same(t, c.text, says(t, commands, "voice mute "+c.text), c.want)
+			c.mute.By = "console"
+			if len(g.list) != 1 || g.list[0] != c.mute {
+				t.Errorf("%s: %+v, want %+v", c.text, g.list, c.mute)
+			}
+		}
+	})
+	unknown := " here. Of somebody who is not here, write the UUID."
+	_, g, c := voiced(t)
+	same(t, "refused", says(t, c, "voice mute", "voice mute Bob", "voice mute "+uuid.Nil.String(), "voice mute jeb_ 10", "voice mute jeb_ 11y"),
+		"Type /voice mute <player> [duration] [reason].", "There is no player Bob"+unknown, "There is no player "+uuid.Nil.String()+unknown,
+		"10 is no duration: write 30s, 10m, 1h30m or 7d, at most ten years. A reason begins with no digit.",
+		"11y is no duration: write 30s, 10m, 1h30m or 7d, at most ten years. A reason begins with no digit.")
+	if len(g.list) != 0 {
+		t.Errorf("muted all the same: %+v", g.list)
+	}
+}
+
+func TestUnmute(t *testing.T) {
+	_, g, c := voiced(t)
+	g.list = []Mute{{}, {Player: jeb, Name: "jeb_"}, {Player: absent, Name: "Gone"}, {Player: notch, Name: "formerly"}}
+	same(t, "unmute", says(t, c, "voice unmute Jeb_", "voice unmute jeb_", "voice unmute gone", "voice unmute "+absent.String(), "voice unmute notch",
+		"voice unmute Bob", "voice unmute", "voice unmute jeb_ now", "voice unmute "+uuid.Nil.String()),
+		"The mute of jeb_ is lifted.", "jeb_ is not muted.", "The mute of Gone is lifted.", absent.String()+" is not muted.", "The mute of formerly is lifted.",
+		"There is no player Bob here. Of somebody who is not here, write the UUID.", "Type /voice unmute <player>.", "Type /voice unmute <player>.",
+		"There is no player "+uuid.Nil.String()+" here. Of somebody who is not here, write the UUID.")
+	if len(g.list) != 1 || g.list[0].Player != uuid.Nil {
+		t.Errorf("left: %+v", g.list)
+	}
+}
+
+func TestMuteAll(t *testing.T) {
+	_, g, c := voiced(t)
+	same(t, "on", says(t, c, "voice muteall ON"), "Everybody is muted who is not exempt, until you type /voice muteall off or Earshot restarts.")
+	if len(g.list) != 1 || g.list[0] != (Mute{By: "console"}) {
+		t.Errorf("%+v", g.list)
+	}
+	same(t, "off", says(t, c, "voice muteall off", "voice muteall off", "voice muteall", "voice muteall maybe"),
+		"The mute of everybody is lifted. Those of single players stay: /voice mutes.", "There is no mute of everybody.",
+		"Type /voice muteall <on|off>.", "Type /voice muteall <on|off>.")
+	if len(g.list) != 0 {
+		t.Errorf("%+v", g.list)
+	}
+}
+
+func TestMutes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, g, c := voiced(t)
+		same(t, "none", says(t, c, "voice mutes", "voice mutes x"), "Nobody is muted.", "Type /voice mutes.")
+		g.list = []Mute{
+			{By: "Notch"}, {Player: absent, Until: time.Now().Add(25*time.Hour - time.Second)},
+			{Player: jeb, Name: "jeb_", By: "console", Until: time.Now().Add(time.Millisecond), Reason: "a <b>"},
+		}
+		same(t, "some", says(t, c, "voice mutes"),
+			"everybody who is not exempt, by Notch", absent.String()+", for 1d1h more", "jeb_, by console, for 1s more Reason: a <b>")
+		for range 200 {
+			g.list = append(g.list, Mute{Player: uuid.New()})
+		}
+		if got := says(t, c, "voice mutes"); len(got) != 101 || got[100] != "And 103 more." {
+			t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])
+		}
+	})
+}
+
+func TestWhy(t *testing.T) {
+	_, _, c := voiced(t)
+	want := fmt.Sprintf("<red>%.4s to %.4s.", notch, jeb)
+	same(t, "why", says(t, c, "voice why NOTCH jeb_", "voice why "+notch.String()+" "+jeb.String(), "voice why Notch", "voice why Notch Bob", "voice why "+absent.String()+" jeb_", "voice why Notch jeb_ x"),
+		want, want, "Type /voice why <speaker> <listener>.", "There is no player Bob here.", "There is no player "+absent.String()+" here.", "Type /voice why <speaker> <listener>.")
+}
+
+func TestVoiceErrors(t *testing.T) {
+	_, g, c := voiced(t)
+	g.broken = errors.New("no <red>luck")
+	for _, text := range []string{"mute jeb_", "unmute jeb_", "muteall on", "muteall off", "mutes", "why Notch jeb_"} {
+		same(t, text, says(t, c, "voice "+text), "That did not work: no <red>luck")
+	}
+	g.broken = nil
+	same(t, "unknown", says(t, c, "voice x", "voice"), "Type /voice <mute|unmute|muteall|mutes|why>.",
+		"Type /voice <mute|unmute|muteall|mutes|why> [player|on|off] [duration|listener] [reason].")
+}
+
+// Each part needs its own permission besides that of the command, and is not completed without.
+func TestVoicePermissions(t *testing.T) {
+	n, g, c := voiced(t)
+	for denied, parts := range map[string]string{"mute": "mute unmute muteall mutes", "why": "why"} {
+		src := &source{player: n.players[0], denied: []string{"earshot.command.voice." + denied}}
+		for _, p := range strings.Fields(parts) {
+			src.heard = nil
+			c.Execute(t.Context(), src, "voice "+p+" jeb_ alice")
+			same(t, p, src.answers(), "You may not do that.")
+			if s, _ := c.Table().Complete(src, "/voice "+p+" "); len(s.Matches) != 0 {
+				t.Errorf("%s is completed with %v", p, s.Matches)
+			}
+		}
+		s, _ := c.Table().Complete(src, "/voice ")
+		if want := len(voiceParts) - len(strings.Fields(parts)); len(s.Matches) != want {
+			t.Errorf("without %s completed with %v", denied, s.Matches)
+		}
+	}
+	if len(g.list) != 0 {
+		t.Error("muted without permission")
+	}
+	src := &source{denied: []string{"earshot.command.voice"}}
+	if c.Execute(t.Context(), src, "voice mutes") {
+		t.Error("/voice ran without permission")
+	}
+	for _, node := range perm.Defaults() {
+		if strings.HasPrefix(node, "earshot.command.voice") {
+			t.Errorf("everybody has %s", node)
+		}
+	}
+	_, cfg := setup()
+	if must(t, cfg).Execute(t.Context(), &source{}, "voice mutes") {
+		t.Error("there is a /voice without voice")
+	}
+}
+
+func TestVoiceCompletion(t *testing.T) {
+	n, _, c := voiced(t)
+	for text, want := range map[string]string{
+		"/voice ":             "mute muteall mutes unmute why",
+		"/voice mute n":       "new Notch",
+		"/voice mute jeb_ ":   "10m 1d 1h 7d",
+		"/voice mute jeb_ x ": "",
+		"/voice UNMUTE j":     "jeb_",
+		"/voice unmute x ":    "",
+		"/voice muteall ":     "off on",
+		"/voice muteall on ":  "",
+		"/voice mutes ":       "",
+		"/voice why a":        "alice",
+		"/voice why alice n":  "new Notch",
+		"/voice what ":        "",
+	} {
+		s, ours := c.Table().Complete(&source{player: n.players[0]}, text)
+		var got []string
+		for _, m := range s.Matches {
+			got = append(got, m.Text)
+		}
+		if !ours || strings.Join(got, " ") != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	const day = 24 * time.Hour
+	for text, want := range map[string]time.Duration{
+		"1s": time.Second, "90s": 90 * time.Second, "1h30m": 90 * time.Minute, "2W1d": 15 * day, "3650d": maxSpan, "0h5s": 5 * time.Second,
+		"": 0, "0s": 0, "5": 0, "m": 0, "5x": 0, "1h30": 0, "-1s": 0, "3651d": 0, "3650d1s": 0, "99999999999999999999s": 0, "9223372036854775807w": 0, "1.5h": 0,
+	} {
+		if got, ok := parseSpan(text); ok != (want > 0) || ok && got != want {
+			t.Errorf("%q is %v, %v, want %v", text, got, ok, want)
+		}
+	}
+	for d, want := range map[time.Duration]string{
+		-1: "1s", 0: "1s", 1: "1s", 59 * time.Second: "59s", 59*time.Second + 1: "1m", time.Minute + 1: "1m1s", time.Hour - 1: "1h", 24*time.Hour - 1: "1d",
+		time.Hour: "1h", time.Hour + time.Second: "1h1m", 8 * day: "1w1d", maxSpan: "521w3d",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%d is %q, want %q", d, got, want)
+		}
+		if back, ok := parseSpan(span(d)); ok && back < d {
+			t.Errorf("%d is written as less", d)
+		}
+	}
+}
