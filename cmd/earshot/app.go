@@ -307,6 +307,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	a.voice.Permissions = rights(reg, a.perms)
 	a.voice.Notice = notice(server.Player)
 	gateway := voice.New(a.voice, reg)
+	a.desk.voice = gateway
 	var stopping atomic.Bool
 	pages := admin.New(a.watchers, func() admin.Health {
 		h := admin.Health{OK: true, State: "running", Details: map[string]any{

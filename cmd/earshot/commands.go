@@ -27,6 +27,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
+	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/mute"
 )
 
 // desk joins commands, permissions and BungeeCord's channel to the sessions.
@@ -44,8 +46,9 @@ type desk struct {
 	since    time.Time
 	quit     chan string // a reason to stop, from /shutdown
 
-	world  *world.Registry // these two since start
+	world  *world.Registry // these three since start
 	server *proxy.Server
+	voice  *voice.Gateway
 
 	ending sync.WaitGroup // commands of players who have left
 }
@@ -74,6 +77,9 @@ func newDesk(l *configs.Loaded, servers []backend.Server, perms *perm.Perm, log 
 		Network: commandNetwork{d}, Hubs: l.Commands.Hubs, Aliases: l.Commands.Aliases,
 		Program: commands.Program{Version: release(), Status: d.status, Shutdown: d.shutdown},
 		Alert:   func(t packet.Text) { log.Info("alert", "text", t.String()) },
+	}
+	if l.Voice.Enabled {
+		cfg.Voice = voices{d}
 	}
 	if l.Commands.Record {
 		cfg.Log = log
@@ -170,6 +176,34 @@ func (d *desk) named(name string) (player, bool) {
 		}
 	}
 	return player{}, false
+}
+
+// voices is the voice gateway as commands see it.
+type voices struct{ d *desk }
+
+func (v voices) Mute(m commands.Mute) error {
+	return v.d.voice.Mute(mute.Record{Player: m.Player, Name: m.Name, By: m.By, Until: m.Until, Reason: m.Reason}) // uuid.Nil is mute.Everybody
+}
+
+func (v voices) Unmute(player uuid.UUID) (bool, error) { return v.d.voice.Unmute(player) }
+
+func (v voices) Mutes() (all []commands.Mute, err error) {
+	list, err := v.d.voice.Mutes()
+	for _, r := range list {
+		all = append(all, commands.Mute{Player: r.Player, Name: r.Name, By: r.By, Until: r.Until, Reason: r.Reason})
+	}
+	return all, err
+}
+
+func (v voices) Why(speaker, listener uuid.UUID) (string, error) {
+	w, err := v.d.voice.Why(speaker, listener)
+	if p := v.d.world.Get(speaker); p != nil { // who has no voice connection has no name there
+		w.Speaker = p.Name
+	}
+	if p := v.d.world.Get(listener); p != nil {
+		w.Listener = p.Name
+	}
+	return w.String(), err
 }
 
 // network is the network as plugins of backends see it.
