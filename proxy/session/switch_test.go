@@ -471,7 +471,9 @@ func TestSwitchFailsAfterRelease(t *testing.T) {
 				if alone {
 					start, bad = b, a
 				}
-				c, s := e.settle(protocol, start)
+				c := e.login(protocol, "Steve") // with registries from the start, which the failing backend has not sent yet
+				_, s := c.moved(start)
+				e.on(start.name)
 				if alone { // nowhere to go back to: the one server of the list is down by then
 					start.ln.Close()
 				}
