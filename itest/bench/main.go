@@ -23,7 +23,9 @@ func main() {
 		case "fanout":
 			log.Fatal(fanout(os.Args[2]))
 		case "relay":
-			log.Fatal(relay(os.Args[2]))
+			log.Fatal(relay(os.Args[2], false))
+		case "copy":
+			log.Fatal(relay(os.Args[2], true))
 		case "answer":
 			log.Fatal(answer())
 		}

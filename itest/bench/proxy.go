@@ -36,8 +36,17 @@ const (
 	positionIn = 1 + 8*3 + 1
 )
 
-// relay is the baseline: every connection is copied to backend and back.
-func relay(backend string) error {
+// relay is the baseline: every connection is copied to backend and back, in the
+// kernel as io.Copy does between two sockets or, with seen, through a buffer, as
+// whoever looks at the bytes has to.
+func relay(backend string, seen bool) error {
+	pipe := func(dst, src net.Conn) {
+		if seen {
+			io.CopyBuffer(struct{ io.Writer }{dst}, struct{ io.Reader }{src}, make([]byte, 64<<10))
+		} else {
+			io.Copy(dst, src)
+		}
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
@@ -55,8 +64,8 @@ func relay(backend string) error {
 				return
 			}
 			defer server.Close()
-			go func() { io.Copy(server, client); server.(*net.TCPConn).CloseWrite() }()
-			io.Copy(client, server)
+			go func() { pipe(server, client); server.(*net.TCPConn).CloseWrite() }()
+			pipe(client, server)
 		}()
 	}
 }
@@ -553,6 +562,11 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 	defer session.Close()
 	b := &proxyBench{binary, dir, session, rounds, window, true}
 	plainRelay := func() (*path, error) { return b.relay(false) }
+	seenRelay := func() (*path, error) {
+		back := newBackend(false)
+		p, err := launch(true, selfPath(), "copy", back.ln.Addr().String())
+		return &path{"copy", p, back}, err
+	}
 	plain := func() (*path, error) { return b.earshot(false, false) }
 	packedRelay := func() (*path, error) { return b.relay(true) }
 	packed := func() (*path, error) { return b.earshot(true, false) }
@@ -570,9 +584,9 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 	b.row("play load, 3 KB per 50 ms, 100 players", fmt.Sprintf("%.2f CPU s/GiB, io.Copy %.2f: x %.2f", v[1], v[0], v[1]/v[0]), v[1] <= 1.25*v[0], "≤ 1.25")
 
 	bulk := load{players: 20, size: 32 << 10, total: 2 << 30}
-	v = b.each(ways(plainRelay, plain), perGiB(bulk))
+	v = b.each(ways(plainRelay, plain, seenRelay), perGiB(bulk))
 	clear := v[1]
-	b.row("bulk, 32 KiB frames, 20 players", fmt.Sprintf("%.2f CPU s/GiB, io.Copy %.2f", v[1], v[0]), v[1] <= .6, "≤ 0.6 CPU s/GiB")
+	b.row("bulk, 32 KiB frames, 20 players", fmt.Sprintf("%.2f CPU s/GiB, io.Copy %.2f, with a buffer %.2f", v[1], v[0], v[2]), v[1] <= .6, "≤ 0.6 CPU s/GiB")
 
 	bulk.total = 256 << 20
 	v = b.each(ways(online), perGiB(bulk))
