@@ -249,7 +249,7 @@ func bombs(t *testing.T) {
 		})
 	}
 	p.returnsTo(before)
-	if peak := p.peak(); peak > int(before.memory)+64<<20 {
+	if peak := p.peak(); peak > int(before.memory)+48<<20 {
 		t.Errorf("the program needed %d MiB at its worst, %d in peace", peak>>20, int(before.memory)>>20)
 	}
 }

@@ -41,8 +41,9 @@ type pump struct {
 	once  sync.Once
 	ended chan struct{} // closed when the goroutine is gone
 
-	run   struct{ start, end int }
-	tally tally
+	run      struct{ start, end int }
+	appended int // bytes given to Append since a write was made for their sake
+	tally    tally
 }
 
 // outlet is where a pump's frames go.
@@ -173,8 +174,16 @@ func (p *pump) add(f frame.Frame, out *outlet) error {
 	}
 	p.tally.recoded++
 	out.w.Append(f.ID, body)
+	if p.appended += len(body); p.appended >= maxAppended {
+		p.appended = 0
+		return p.flush(out)
+	}
 	return nil
 }
+
+// maxAppended is how many bytes of frames that have to be framed anew are gathered for one write. One read can hold a
+// thousand times its size once it is inflated, and none of that may wait for the end of the batch.
+const maxAppended = 256 << 10
 
 // writeRun writes the run. What was appended before goes out in the same write.
 func (p *pump) writeRun(out *outlet) error {
