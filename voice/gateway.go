@@ -35,10 +35,6 @@ type Config struct {
 
 	SoundboardOff bool // at the start; see [Gateway.SetSoundboard]
 
-	// MayPlay tells whether a player may use the soundboard. It is asked for each frame of a clip and must not block. nil
-	// lets everybody.
-	MayPlay func(player uuid.UUID) bool
-
 	// Permissions tells what a player may do. It is asked for every connected player in each turn and must not block. nil
 	// gives [Open] to everybody.
 	Permissions func(player uuid.UUID) Bits
@@ -73,7 +69,6 @@ type Gateway struct {
 	conf     conn.Config
 	stats    conn.Stats
 	hub      *hub.Hub
-	board    conn.Soundboard
 	speakers *speaker.Set
 
 	ctx     context.Context // of the sockets
@@ -114,17 +109,14 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	h.Log, h.Permissions, h.Changed = cfg.Log, cfg.Permissions, cfg.Changed
 	g.hub = h
 	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
-	g.board.Allowed = cfg.MayPlay
-	g.board.On.Store(!cfg.SoundboardOff)
 	g.conf = conn.Config{
-		Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK,
-		Soundboard: &g.board, Speakers: g.speakers, Notice: cfg.Notice,
+		Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK, Speakers: g.speakers, Notice: cfg.Notice,
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); h.Run(ctx) }()
 	g.stopHub = func() { cancel(); <-done }
-	if err := errors.Join(h.SetGroups(cfg.Groups), h.Apply(cfg.Standing)); err != nil {
+	if err := errors.Join(h.SetSoundboard(!cfg.SoundboardOff), h.SetGroups(cfg.Groups), h.Apply(cfg.Standing)); err != nil {
 		g.log.Error("some of the state that lasts cannot be used", "error", err)
 	}
 	return g
@@ -191,9 +183,9 @@ func (deaf) Text([]byte)   {}
 // They begin to sound for players who join later, too; what they are is not kept anywhere else.
 func (g *Gateway) Speakers() *speaker.Set { return g.speakers }
 
-// SetSoundboard switches the soundboard on or off from the next frame on. While it is off clients still negotiate it, and
-// all that they send by it is dropped, so that they do not send it by the microphone.
-func (g *Gateway) SetSoundboard(on bool) { g.board.On.Store(on) }
+// SetSoundboard switches the soundboard on or off; that is in force for the next frame when it returns. While it is off
+// clients still negotiate it, and all that they send by it is dropped, so that they do not send it by the microphone.
+func (g *Gateway) SetSoundboard(on bool) error { return g.hub.SetSoundboard(on) }
 
 // Close ends all sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for the hub. Accept
 // refuses from now on.

@@ -244,8 +244,15 @@ func TestSoundboardSwitchAndPermission(t *testing.T) {
 	denied := map[uuid.UUID]bool{}
 	s := openToAll(t, Config{
 		SoundboardOff: true,
-		MayPlay:       func(id uuid.UUID) bool { mu.Lock(); defer mu.Unlock(); return !denied[id] },
-		Notice:        func(id uuid.UUID, why Reason) { notices <- notice{id, why} },
+		Permissions: func(id uuid.UUID) Bits {
+			mu.Lock()
+			defer mu.Unlock()
+			if denied[id] {
+				return Open &^ Soundboard
+			}
+			return Open
+		},
+		Notice: func(id uuid.UUID, why Reason) { notices <- notice{id, why} },
 	})
 	anna, ben := s.bot(s.player("anna", 0), board2), s.bot(s.player("ben", 0), board2)
 	s.meet(anna, ben)
@@ -295,20 +302,28 @@ func TestSoundboardSwitchAndPermission(t *testing.T) {
 	play()
 	said(SoundboardOff)
 	s.count("frames dropped", 10, func(s Stats) uint64 { return s.Dropped["clips_off"] })
-	s.gw.SetSoundboard(true)
-	for clips := 0; clips != 5; { // at most one call sees the switch half way
-		_, clips = play()
+	if err := s.gw.SetSoundboard(true); err != nil {
+		t.Fatal(err)
+	}
+	if _, clips := play(); clips != 5 {
+		t.Errorf("on: %d clips", clips)
 	}
 	said()
-	mu.Lock()
-	denied[anna.player.ID] = true
-	mu.Unlock()
+	may := func(yes bool) {
+		t.Helper()
+		mu.Lock()
+		denied[anna.player.ID] = !yes
+		mu.Unlock()
+		// An order makes a turn, which asks for the permissions.
+		if _, err := s.gw.Why(anna.player.ID, ben.player.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	may(false)
 	play()
 	said(SoundboardRefused)
 	s.count("frames refused", 5, func(s Stats) uint64 { return s.Dropped["clips_refused"] })
-	mu.Lock()
-	clear(denied)
-	mu.Unlock()
+	may(true)
 	if _, clips := play(); clips != 5 {
 		t.Errorf("allowed again: %d clips", clips)
 	}

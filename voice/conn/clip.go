@@ -1,10 +1,7 @@
 package conn
 
 import (
-	"sync/atomic"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/wire"
@@ -44,14 +41,6 @@ func (r Reason) String() string {
 	}[r]
 }
 
-// Soundboard is whether clips are heard. Both may be read for each frame.
-type Soundboard struct {
-	On atomic.Bool // off: clips are negotiated and dropped, so that clients do not send them by the microphone
-
-	// Allowed tells whether a player may play clips. It must not block. nil allows everybody.
-	Allowed func(player uuid.UUID) bool
-}
-
 // clip takes a frame of a clip.
 func (k *Conn) clip(now time.Time, f *wire.C2S) {
 	slot, why := k.clips.admit(now, f.Stream)
@@ -59,19 +48,10 @@ func (k *Conn) clip(now time.Time, f *wire.C2S) {
 		k.drop(why)
 		return
 	}
-	switch b := k.cfg.Soundboard; {
-	case k.member.Muted(): // before the permissions
-		k.refuse(now, Silenced, ServerMuted)
-	case b == nil || !b.On.Load():
-		k.refuse(now, ClipsOff, SoundboardOff)
-	case b.Allowed != nil && !b.Allowed(k.member.Player.ID):
-		k.refuse(now, ClipsRefused, SoundboardRefused)
-	default:
-		if slot.src == nil {
-			slot.src = route.NewClip(&k.member.Member)
-		}
-		k.route(slot.src, f)
+	if slot.src == nil {
+		slot.src = route.NewClip(&k.member.Member)
 	}
+	k.route(slot.src, f)
 }
 
 // refuse drops a frame and has the player told why.

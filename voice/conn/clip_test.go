@@ -3,6 +3,7 @@ package conn
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
@@ -21,14 +23,6 @@ var (
 
 func framed(source wire.Source, stream, seq int64) []byte {
 	return wire.AppendC2S(nil, wire.C2SBoard, &wire.C2S{Source: source, Stream: stream, Seq: seq, Opus: speech})
-}
-
-// clipBench is one client with a soundboard that is switched on.
-func clipBench(t testing.TB, c caps.Set) (*bench, *Conn) {
-	b := newBench(t)
-	b.cfg.Soundboard = new(Soundboard)
-	b.cfg.Soundboard.On.Store(true)
-	return b, b.pipe(c)
 }
 
 // drops are the counters that are not 0.
@@ -47,7 +41,8 @@ func drops(b *bench) string {
 func timed(t *testing.T, c caps.Set, test func(b *bench, k *Conn)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b, k := clipBench(t, c)
+		b := newBench(t)
+		k := b.pipe(c)
 		time.Sleep(time.Second)
 		test(b, k)
 		b.close()
@@ -178,9 +173,21 @@ func TestManyStarts(t *testing.T) {
 
 func TestSoundboardGates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t)
-		allowed, notices := true, map[Reason]int{}
-		b.cfg.Soundboard = &Soundboard{Allowed: func(id uuid.UUID) bool { return allowed && id == uuid.UUID{15: 1} }}
+		var refused atomic.Bool
+		notices := map[Reason]int{}
+		b := newBench(t, func(id uuid.UUID) hub.Bits {
+			if refused.Load() || id != (uuid.UUID{15: 1}) {
+				return hub.Open &^ hub.Soundboard
+			}
+			return hub.Open
+		})
+		may := func(yes bool) {
+			refused.Store(!yes)
+			time.Sleep(2 * hub.Flush) // in which it is asked for
+		}
+		if err := b.cfg.Hub.SetSoundboard(false); err != nil {
+			t.Fatal(err)
+		}
 		b.cfg.Notice = func(id uuid.UUID, why Reason) {
 			if id != (uuid.UUID{15: 1}) {
 				t.Errorf("tells %v", id)
@@ -210,24 +217,25 @@ func TestSoundboardGates(t *testing.T) {
 		say(5)
 		told("for ten", 1, 0)
 		expect(t, b, "switched off", "[clips_off 250]")
-		b.cfg.Soundboard.On.Store(true)
+		if err := b.cfg.Hub.SetSoundboard(true); err != nil {
+			t.Fatal(err)
+		}
 		say(1)
 		expect(t, b, "on", "[]")
-		allowed = false
+		may(false)
 		say(1)
 		told("not allowed, right after another reason", 0, 1)
 		expect(t, b, "not allowed", "[clips_refused 50]")
 		k.Binary(framed(wire.Mic, 1, 0))
 		expect(t, b, "the microphone", "[]")
-		allowed = true
+		may(true)
 		say(1)
 		expect(t, b, "allowed again", "[]")
-		k.cfg.Notice, allowed = nil, false
+		k.cfg.Notice = nil
+		may(false)
 		time.Sleep(NoticeEvery)
 		say(1)
-		k.cfg.Soundboard = nil
-		say(1)
-		expect(t, b, "nobody to tell", "[clips_off 50 clips_refused 50]")
+		expect(t, b, "nobody to tell", "[clips_refused 50]")
 		b.close()
 		if s := SoundboardOff.String() + SoundboardRefused.String(); len(s) < 20 {
 			t.Error(s)
@@ -257,8 +265,6 @@ func TestNoAllocationPerClipOrChannel(t *testing.T) {
 	defer b.close()
 	time.Sleep(50 * time.Millisecond) // the last turns are over
 	k := b.all[0]
-	k.cfg.Soundboard = new(Soundboard)
-	k.cfg.Soundboard.On.Store(true)
 	k.Binary(framed(wire.Board, 1, 0))
 	k.clips.frames.rate, k.clips.slots[0].frames.rate = 1<<20, 1<<20 // only the budgets stand in the way of measuring
 	f := route.Frame{Kind: route.Channel, Speaker: uuid.UUID{1}, Channel: uuid.UUID{2}, Gain: 9, Stream: 1, Opus: speech}

@@ -84,8 +84,7 @@ type Config struct {
 	Log    *slog.Logger
 	OpusOK func(opus []byte) bool // what passes as one frame of speech; nil is wire.OpusOK
 
-	Soundboard *Soundboard // nil: clips are dropped
-	Speakers   Speakers    // nil: there are none
+	Speakers Speakers // nil: there are none
 
 	// Notice has a player told, on the action bar, why nobody hears what the player sends: at most once per NoticeEvery
 	// and reason. It must not block. nil tells nobody.
@@ -196,6 +195,8 @@ func (k *Conn) route(src *route.Source, f *wire.C2S) {
 		k.refuse(time.Now(), Silenced, ServerMuted)
 	case route.NoSpeak:
 		k.refuse(time.Now(), Forbidden, SpeakRefused)
+	case route.SoundboardOff:
+		k.refuse(time.Now(), ClipsOff, SoundboardOff)
 	case route.NoSoundboard:
 		k.refuse(time.Now(), ClipsRefused, SoundboardRefused)
 	}

@@ -46,9 +46,12 @@ type bench struct {
 	close func()
 }
 
-func newBench(t testing.TB) *bench {
+func newBench(t testing.TB, permissions ...func(uuid.UUID) hub.Bits) *bench {
 	reg := world.New()
 	h := hub.New(reg, route.Policy{Gain: gain.Rules{Default: 48}, Visibility: route.EveryoneSeen})
+	for _, p := range permissions {
+		h.Permissions = p
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bench{t: t, reg: reg, sweep: socket.NewSweeper(), cfg: Config{Hub: h, Stats: new(Stats), Log: slog.New(slog.DiscardHandler)}}
 	var hubs sync.WaitGroup

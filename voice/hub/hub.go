@@ -73,7 +73,6 @@ type Member struct {
 	route.Member
 	client               Client
 	status, pose, groups bool // what it negotiated
-	muted                atomic.Bool
 
 	// What the client asked for last. Its reader writes, the turn reads: state, not a queue, so that nothing piles up
 	// and nothing is lost.

@@ -60,6 +60,11 @@ func (h *Hub) SetGain(r gain.Rules) error {
 	})
 }
 
+// SetSoundboard says whether clips are heard at all.
+func (h *Hub) SetSoundboard(on bool) error {
+	return h.Do(func(time.Time) { h.compiler.SetSoundboard(on) })
+}
+
 // Mute puts a mute into force, for everybody where the player is [mute.Everybody].
 func (h *Hub) Mute(r mute.Record) error {
 	return h.try(func(now time.Time) error { return h.mutes.Mute(r, now) })

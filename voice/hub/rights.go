@@ -60,17 +60,12 @@ func (h *Hub) judge(now time.Time) (next time.Time) {
 		}
 		m.judged = true
 		m.mute = h.mutes.State(m.Player.ID, m.bits.has(MuteExempt), now)
-		muted := m.mute.Kind != line.NotMuted
-		m.muted.Store(muted)
 		h.compiler.SetRights(&m.Member, route.Rights{
-			Muted: muted, NoSpeak: !m.bits.has(Speak), NoListen: !m.bits.has(Listen), NoSoundboard: !m.bits.has(Soundboard),
+			Muted: m.mute.Kind != line.NotMuted, NoSpeak: !m.bits.has(Speak), NoListen: !m.bits.has(Listen), NoSoundboard: !m.bits.has(Soundboard),
 		})
 	}
 	return next
 }
-
-// Muted tells whether the server lets nothing of the member through. Any goroutine may ask.
-func (m *Member) Muted() bool { return m.muted.Load() }
 
 // showControls tells a member of the mute on it and of the tiers that there are, as far as it has not been told: the
 // state is compared and not the line, which counts down.

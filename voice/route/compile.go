@@ -73,6 +73,8 @@ type Compiler struct {
 	asked    []*world.Player // everybody; empty when that has changed
 	groups   Groups
 	declared *relation.Table
+
+	soundboardOff bool
 	// Scratch of one call.
 	seen        []*world.Player
 	fresh       set

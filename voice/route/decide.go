@@ -34,6 +34,9 @@ func (c *Compiler) SetDeclared(t *relation.Table) { c.declared = t }
 // SetGain changes how far voices carry.
 func (c *Compiler) SetGain(r gain.Rules) { c.policy.Gain = r }
 
+// SetSoundboard says whether clips are heard at all.
+func (c *Compiler) SetSoundboard(on bool) { c.soundboardOff = !on }
+
 // SetRights says what a member may do. Streams to it begin anew when it may listen again.
 func (c *Compiler) SetRights(m *Member, r Rights) {
 	if m.rights.NoListen != r.NoListen {
@@ -89,10 +92,13 @@ func (c *Compiler) fill(r *row, m *Member, slot int) {
 	if m.rights.NoSpeak {
 		r.deny[Voice] = NoSpeak
 	}
-	if m.rights.NoSoundboard {
+	switch {
+	case c.soundboardOff: // before the permission
+		r.deny[Clip] = SoundboardOff
+	case m.rights.NoSoundboard:
 		r.deny[Clip] = NoSoundboard
 	}
-	if m.rights.Muted { // before the permissions
+	if m.rights.Muted { // before both
 		r.deny[Voice], r.deny[Clip] = Muted, Muted
 	}
 }

@@ -116,6 +116,7 @@ func TestRights(t *testing.T) {
 		{Rights{Muted: true, NoSpeak: true, NoSoundboard: true}, Muted, Muted}, // a mute is checked before permissions
 	} {
 		r.c.SetRights(a.Member, c.rights)
+		r.c.SetSoundboard(true)
 		r.turn()
 		for src, want := range map[*Source]Outcome{a.src: c.voice, clip: c.clip} {
 			if n, got := src.Send(r.table, 3, 0, []byte{1}); got != want || n == 1 != (want == Routed) {
@@ -123,6 +124,21 @@ func TestRights(t *testing.T) {
 			}
 		}
 	}
+	for _, c := range []struct {
+		rights Rights
+		clip   Outcome
+	}{{Rights{}, SoundboardOff}, {Rights{NoSoundboard: true}, SoundboardOff}, {Rights{Muted: true}, Muted}} {
+		r.c.SetRights(a.Member, c.rights)
+		r.c.SetSoundboard(false)
+		r.turn()
+		if n, got := clip.Send(r.table, 3, 0, []byte{1}); got != c.clip || n != 0 {
+			t.Errorf("%+v, the soundboard off: %d heard it, %v, want %v", c.rights, n, got, c.clip)
+		}
+	}
+	r.c.SetRights(a.Member, Rights{})
+	r.turn()
+	r.hears(a, b) // a voice is not the soundboard's business
+	r.c.SetSoundboard(true)
 	r.c.SetRights(a.Member, Rights{Muted: true})
 	r.c.SetRights(b.Member, Rights{NoListen: true})
 	r.turn()

@@ -160,12 +160,13 @@ func NewClip(m *Member) *Source {
 type Outcome uint8
 
 const (
-	Routed       Outcome = iota // to whoever is in range, which may be nobody
-	NotListed                   // no turn has seen the member yet, or it has left
-	NoPose                      // it is not known where the speaker is
-	Muted                       // by the server
-	NoSpeak                     // it may not speak
-	NoSoundboard                // it may not play clips
+	Routed        Outcome = iota // to whoever is in range, which may be nobody
+	NotListed                    // no turn has seen the member yet, or it has left
+	NoPose                       // it is not known where the speaker is
+	Muted                        // by the server
+	NoSpeak                      // it may not speak
+	SoundboardOff                // nobody's clips are heard
+	NoSoundboard                 // it may not play clips
 )
 
 // Send delivers one frame to everybody who hears it now and returns to how many. A stream of 0 is a legacy speaker's,
