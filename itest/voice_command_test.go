@@ -12,7 +12,7 @@ import (
 // TestVoiceCommand: who may mutes a player, who is then not heard and told so; why says it; and unmuting lets the voice
 // be heard again.
 func TestVoiceCommand(t *testing.T) {
-	p := start(t, "permissions: {players: {Mod: {nodes: [earshot.command.voice, \"earshot.command.voice.*\"]}}}\n", "--offline")
+	p := start(t, "permissions: {players: {Mod: {nodes: [\"earshot.command.voice.*\"]}}}\n", "--offline")
 	bots := peer.NewBots(t, "1.21.4")
 	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
 	mod := bots.Join(p.addr, "Mod")

@@ -20,7 +20,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Permission is the node that a command needs; those of parts of a command follow it: earshot.command.ping.others.
+// Permission is the node that a command needs; those of parts of a command follow it: earshot.command.ping.others. The
+// node of a part is enough for that part, and shows the command.
 func Permission(name string) string { return "earshot.command." + name }
 
 // Source is whoever types: a player or the console.

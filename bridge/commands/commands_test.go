@@ -73,10 +73,16 @@ func (p *player) Send(t packet.Text) { p.did = append(p.did, t.String()) }
 type source struct {
 	player *player
 	denied []string
+	only   []string // what it may do instead, if not nil
 	heard  []packet.Text
 }
 
-func (s *source) Allowed(permission string) bool { return !slices.Contains(s.denied, permission) }
+func (s *source) Allowed(permission string) bool {
+	if s.only != nil {
+		return slices.Contains(s.only, permission)
+	}
+	return !slices.Contains(s.denied, permission)
+}
 func (s *source) Name() string {
 	if s.player == nil {
 		return "console"
@@ -287,17 +293,17 @@ func TestShutdown(t *testing.T) {
 
 // What is typed without the permission is the backend's, as is a command whose function the program does not have.
 func TestPermissions(t *testing.T) {
-	_, cfg := setup()
+	n, cfg := setup()
 	full := must(t, cfg)
 	src := &source{}
 	for _, cmd := range full.Table().Allowed(src) {
 		if cmd.Permission != "earshot.command."+cmd.Name {
 			t.Errorf("/%s needs %s", cmd.Name, cmd.Permission)
 		}
-		src.denied = append(src.denied, cmd.Permission)
+		src.denied = append(append(src.denied, cmd.Permission), cmd.Parts...)
 	}
-	if len(src.denied) != 10 {
-		t.Errorf("%d commands", len(src.denied))
+	if n := len(full.Table().Allowed(&source{})); n != 10 {
+		t.Errorf("%d commands", n)
 	}
 	for _, text := range []string{"server", "glist", "find x", "send a b", "hub", "alert x", "ping", "transfer a b", "earshot version", "shutdown"} {
 		if full.Execute(t.Context(), src, text) || len(src.heard) != 0 {
@@ -313,6 +319,24 @@ func TestPermissions(t *testing.T) {
 	s, _ := full.Table().Complete(src, "/earshot ")
 	if len(s.Matches) != 3 || s.Matches[0].Text != "dump" {
 		t.Errorf("completed with %v", s.Matches)
+	}
+	// The permission of a part is enough for that part, and for no other.
+	for node, runs := range map[string]string{
+		"earshot.command.ping.others": "ping jeb_", "earshot.command.earshot.reload": "earshot reload", "earshot.command.earshot": "earshot version",
+	} {
+		src := &source{player: n.players[0], only: []string{node}}
+		if full.Execute(t.Context(), src, runs); slices.Contains(src.answers(), "You may not do that.") || len(src.heard) == 0 {
+			t.Errorf("%s: %q", node, src.answers())
+		}
+		for _, text := range []string{"ping", "earshot dump"} {
+			if src.heard = nil; full.Execute(t.Context(), src, text) && !slices.Equal(src.answers(), []string{"You may not do that."}) {
+				t.Errorf("%s is enough for %q: %q", node, text, src.answers())
+			}
+		}
+		name, _, _ := strings.Cut(runs, " ")
+		if names := full.Table().CompleteName(src, ""); !slices.Contains(names, name) {
+			t.Errorf("%s shows %v", node, names)
+		}
 	}
 	bare := must(t, Config{Network: cfg.Network})
 	for _, text := range []string{"hub", "shutdown"} {

@@ -22,7 +22,7 @@ func (c *Commands) playerCommands() []command.Command[Source] {
 		{Name: "find", Args: []arg{{Name: "player", Kind: command.Player}}, Run: c.find},
 		{Name: "send", Args: []arg{who, {Name: "server", Kind: command.Server}}, Run: c.send},
 		{Name: "alert", Args: []arg{{Name: "message", Kind: command.Greedy}}, Run: c.alert},
-		{Name: "ping", Args: []arg{{Name: "player", Kind: command.Player, Optional: true}}, Run: c.ping},
+		{Name: "ping", Parts: []string{Permission("ping.others")}, Args: []arg{{Name: "player", Kind: command.Player, Optional: true}}, Run: c.ping},
 		{Name: "transfer", Args: []arg{who, {Name: "host:port", Kind: command.Token}}, Run: c.transfer},
 	}
 	if len(c.cfg.Hubs) > 0 {
@@ -316,19 +316,19 @@ func (c *Commands) alert(_ context.Context, _ Source, args []string) error {
 
 func (c *Commands) ping(_ context.Context, src Source, args []string) error {
 	p := src.Player()
-	k := key("ping")
+	k, node := key("ping"), "ping"
 	if len(args) > 0 {
 		other, err := c.findPlayer(args[0])
 		if err != nil {
 			return err
 		}
 		if p == nil || other.ID() != p.ID() {
-			if !src.Allowed(Permission("ping.others")) {
-				return fail("not-allowed")
-			}
-			k = "ping-other"
+			k, node = "ping-other", "ping.others"
 		}
 		p = other
+	}
+	if !src.Allowed(Permission(node)) {
+		return fail("not-allowed")
 	}
 	if p == nil {
 		return fail("player-only")

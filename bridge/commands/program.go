@@ -12,7 +12,7 @@ import (
 // part is one thing that /earshot can do.
 type part struct {
 	name  string
-	extra bool // needs a permission of its own, besides that for /earshot
+	extra bool // needs a permission of its own, in place of that for /earshot
 	run   func(context.Context, Source) error
 }
 
@@ -28,14 +28,21 @@ func (c *Commands) programCommands() []command.Command[Source] {
 	if p.Dump != nil {
 		parts = append(parts, part{"dump", true, c.dump})
 	}
-	allowed := func(src Source, p part) bool { return !p.extra || src.Allowed(Permission("earshot."+p.name)) }
-	var words []string
+	node := func(p part) string {
+		if p.extra {
+			return Permission("earshot." + p.name)
+		}
+		return Permission("earshot")
+	}
+	allowed := func(src Source, p part) bool { return src.Allowed(node(p)) }
+	var words, nodes []string
 	for _, p := range parts {
 		words = append(words, p.name)
+		nodes = append(nodes, node(p))
 	}
 	usage := strings.Join(words, "|")
 	all := []command.Command[Source]{{
-		Name: "earshot",
+		Name: "earshot", Parts: nodes,
 		Args: []arg{{Name: usage, Suggest: func(src Source, _ []string) []packet.Suggestion {
 			var out []packet.Suggestion
 			for _, p := range parts {

@@ -36,7 +36,7 @@ type Mute struct {
 	Reason string    // empty: none was given
 }
 
-// voicePart is one thing that /voice can do. It needs the permission of its node besides that for /voice. run reports
+// voicePart is one thing that /voice can do, for who has the permission of its node. run reports
 // false for understood when the arguments do not fit, so that the usage is shown.
 type voicePart struct {
 	name, node, args string
@@ -52,12 +52,13 @@ var voiceParts = []voicePart{
 }
 
 func (c *Commands) voiceCommand() command.Command[Source] {
-	var words []string
+	var words, nodes []string
 	for _, p := range voiceParts {
 		words = append(words, p.name)
+		nodes = append(nodes, Permission(p.node))
 	}
 	return command.Command[Source]{
-		Name: "voice",
+		Name: "voice", Parts: nodes,
 		Args: []arg{
 			{Name: strings.Join(words, "|"), Suggest: func(src Source, _ []string) (out []packet.Suggestion) {
 				for _, p := range voiceParts {

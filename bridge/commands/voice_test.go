@@ -167,7 +167,7 @@ func TestVoiceErrors(t *testing.T) {
 		"Type /voice <mute|unmute|muteall|mutes|why> [player|on|off] [duration|listener] [reason].")
 }
 
-// Each part needs its own permission besides that of the command, and is not completed without.
+// Each part needs its own permission, which is enough, and is not completed without.
 func TestVoicePermissions(t *testing.T) {
 	n, g, c := voiced(t)
 	for denied, parts := range map[string]string{"mute": "mute unmute muteall mutes", "why": "why"} {
@@ -188,9 +188,16 @@ func TestVoicePermissions(t *testing.T) {
 	if len(g.list) != 0 {
 		t.Error("muted without permission")
 	}
-	src := &source{denied: []string{"earshot.command.voice"}}
+	src := &source{only: []string{}}
 	if c.Execute(t.Context(), src, "voice mutes") {
 		t.Error("/voice ran without permission")
+	}
+	src.only = []string{"earshot.command.voice.mute"} // that for /voice itself is not needed
+	c.Execute(t.Context(), src, "voice mutes")
+	c.Execute(t.Context(), src, "voice why Notch jeb_")
+	same(t, "with the part's alone", src.answers(), "Nobody is muted.", "You may not do that.")
+	if _, ours := c.Table().Complete(src, "/voice "); !ours {
+		t.Error("/voice is not completed with the permission of a part")
 	}
 	for _, node := range perm.Defaults() {
 		if strings.HasPrefix(node, "earshot.command.voice") {

@@ -49,10 +49,18 @@ type Command[S Source] struct {
 	Name       string   // lower case, without slash
 	Aliases    []string // likewise
 	Permission string   // empty: everybody's
-	Args       []Arg[S]
+	// Parts are further permissions any of which is enough to reach the command: those of parts of it, for which Run
+	// asks. Run asks for Permission, too, where something of the command needs that one.
+	Parts []string
+	Args  []Arg[S]
 	// Run carries the command out. args has one element for each argument given, at least those that are not
 	// optional. The error is for the source to be told.
 	Run func(ctx context.Context, src S, args []string) error
+}
+
+// allows tells whether src may use the command, or a part of it.
+func (c *Command[S]) allows(src S) bool {
+	return c.Permission == "" || src.Allowed(c.Permission) || slices.ContainsFunc(c.Parts, src.Allowed)
 }
 
 // Usage is what to type: a slash, the name, <required> and [optional] arguments.
@@ -159,7 +167,7 @@ func validName(name string) bool {
 func (t *Table[S]) Find(src S, text string) (c *Command[S], rest string) {
 	name, rest, _ := strings.Cut(text, " ")
 	c = t.lookup(name)
-	if c == nil || c.Permission != "" && !src.Allowed(c.Permission) {
+	if c == nil || !c.allows(src) {
 		return nil, ""
 	}
 	return c, rest
@@ -197,7 +205,7 @@ func (t *Table[S]) Execute(ctx context.Context, src S, text string) (ours bool, 
 func (t *Table[S]) Allowed(src S) []*Command[S] {
 	var out []*Command[S]
 	for i := range t.commands {
-		if c := &t.commands[i]; c.Permission == "" || src.Allowed(c.Permission) {
+		if c := &t.commands[i]; c.allows(src) {
 			out = append(out, c)
 		}
 	}
@@ -207,7 +215,7 @@ func (t *Table[S]) Allowed(src S) []*Command[S] {
 // allowedBits is Allowed as one bit for each command.
 func (t *Table[S]) allowedBits(src S) (bits uint64) {
 	for i := range t.commands {
-		if p := t.commands[i].Permission; p == "" || src.Allowed(p) {
+		if t.commands[i].allows(src) {
 			bits |= 1 << i
 		}
 	}

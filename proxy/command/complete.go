@@ -22,7 +22,7 @@ func (t *Table[S]) Complete(src S, text string) (s packet.Suggestions, ours bool
 		return s, false
 	}
 	c := t.lookup(name)
-	if c == nil || c.Permission != "" && !src.Allowed(c.Permission) {
+	if c == nil || !c.allows(src) {
 		return s, false
 	}
 	at := strings.LastIndexByte(text, ' ') + 1

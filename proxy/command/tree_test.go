@@ -368,6 +368,28 @@ func TestSplicePermissions(t *testing.T) {
 	}
 }
 
+// A permission of a part is enough for the command to be in the tree.
+func TestSpliceParts(t *testing.T) {
+	parted := commands()
+	parted[0].Parts = []string{"server.part"}
+	table, err := New(directory{}, nil, parted...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := vectorOf(t, "rivals", 765)
+	before, _ := decode(765, in)
+	for names, denied := range map[int][]string{0: {"server"}, 1: {"server", "server.part"}} {
+		out, _ := table.Splice(&user{denied: denied}, 765, nil, in)
+		after, err := decode(765, out)
+		if err == nil {
+			err = checkSplice(before, after, allNames[names:])
+		}
+		if err != nil {
+			t.Errorf("without %v: %v", denied, err)
+		}
+	}
+}
+
 // Nothing to do: the packet passes as it is.
 func TestSpliceNothing(t *testing.T) {
 	table, err := New[*user](directory{}, nil)
