@@ -237,10 +237,11 @@ func newBridgeServer(t testing.TB, tap bool, servers ...backend.Server) *bridgeS
 	if tap {
 		watch = b
 	}
-	p, err := proxy.New(settings, watch, nil, nil)
+	c, err := proxy.Compile(settings)
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := proxy.New(c, proxy.Others{Watch: watch}, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -40,52 +40,87 @@ type Settings struct {
 	Exempt  []netip.Prefix // networks without these limits
 	Pending int            // connections that are not players yet; 0: no limit
 
-	Hooks    session.Hooks       // decide about packets of players in play; nil: nobody does
-	Backends session.Backchannel // hears what servers say on BungeeCord's channel; nil: nobody does
+	HideSample bool // name no players in the server list
+}
 
-	HideAddresses bool // keep players' addresses out of the log
-	HideSample    bool // name no players in the server list
+// Others are those whom the sessions ask and tell; see [session.Config]. Each may be nil.
+type Others struct {
+	Watch    session.Watch
+	Channels session.Channels
+	Hooks    session.Hooks
+	Backends session.Backchannel
+}
+
+// Compiled are Settings with which nothing can go wrong any more. They are for one Server.
+type Compiled struct {
+	settings Settings
+	server   *Server
+}
+
+// Compile checks settings, and makes of them what takes time. Its errors are for the administrator.
+func Compile(s Settings) (c *Compiled, err error) {
+	c = &Compiled{settings: s}
+	s.Status.Online = func() int { return c.server.core.Online() }
+	if !s.HideSample {
+		s.Status.Players = func(dst []status.Player, max int) []status.Player { return c.server.core.Sample(dst, max) }
+	}
+	if c.settings.Settings.Status, err = status.New(s.Status); err != nil {
+		return nil, err
+	}
+	if s.Online {
+		if c.settings.Settings.Auth, err = auth.New(s.Auth); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // Server is the Minecraft side of the proxy.
 type Server struct {
-	core *session.Core
-	auth *auth.Auth
-	log  *slog.Logger
+	core    *session.Core
+	log     *slog.Logger
+	logins  *limit.Networks
+	pings   *limit.Networks
+	pending *limit.Gauge
 
 	mu        sync.Mutex
 	closed    bool
+	auth      *auth.Auth // the newest
 	listeners map[net.Listener]struct{}
 	conns     sync.WaitGroup
 }
 
-// New returns a Server for these settings. watch and channels may be nil, log too.
-func New(s Settings, watch session.Watch, channels session.Channels, log *slog.Logger) (*Server, error) {
+// New returns a Server for these settings. log may be nil.
+func New(c *Compiled, others Others, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	p := &Server{log: log, listeners: map[net.Listener]struct{}{}}
-	s.Status.Online = func() int { return p.core.Online() }
-	if !s.HideSample {
-		s.Status.Players = func(dst []status.Player, max int) []status.Player { return p.core.Sample(dst, max) }
-	}
-	answers, err := status.New(s.Status)
-	if err != nil {
-		return nil, err
-	}
-	if s.Online {
-		if p.auth, err = auth.New(s.Auth); err != nil {
-			return nil, err
-		}
+	p := &Server{
+		log: log, listeners: map[net.Listener]struct{}{},
+		logins: limit.NewNetworks(limit.Rate{}, false, nil), pings: limit.NewNetworks(limit.Rate{}, false, nil), pending: limit.NewGauge(0),
 	}
 	p.core = session.New(session.Config{
-		Settings: s.Settings, Auth: p.auth, Status: answers, Watch: watch, Channels: channels, Hooks: s.Hooks, Backends: s.Backends,
-		LoginGate:  limit.NewNetworks(s.Logins, false, s.Exempt).Allow,
-		StatusGate: limit.NewNetworks(s.Pings, false, s.Exempt).Allow,
-		Pending:    limit.NewGauge(s.Pending),
-		Log:        log, HideAddresses: s.HideAddresses,
+		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends,
+		LoginGate: p.logins.Allow, StatusGate: p.pings.Allow, Pending: p.pending, Log: log,
 	})
-	return p, nil
+	p.Apply(c)
+	return p
+}
+
+// Apply puts other settings in force, for everything that is decided from now on; see [session.Core.Apply].
+func (p *Server) Apply(c *Compiled) {
+	c.server = p
+	s := &c.settings
+	p.logins.Set(s.Logins, s.Exempt)
+	p.pings.Set(s.Pings, s.Exempt)
+	p.pending.Set(s.Pending)
+	p.core.Apply(s.Settings)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.auth != nil {
+		p.auth.Close()
+	}
+	p.auth = s.Settings.Auth
 }
 
 // Serve takes connections from ln until ln is closed or Shutdown, which closes it; then it returns nil. Connections are
@@ -159,6 +194,8 @@ func (p *Server) Shutdown(ctx context.Context, reason string) error {
 		return err
 	}
 	p.conns.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if p.auth != nil {
 		p.auth.Close()
 	}

@@ -39,10 +39,11 @@ func serve(t *testing.T, change func(*Settings)) (*Server, string) {
 	if change != nil {
 		change(&s)
 	}
-	server, err := New(s, nil, nil, nil)
+	c, err := Compile(s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	server := New(c, Others{}, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -227,6 +228,60 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+// TestApply: other settings count for the next ping, the next login and the next way of whoever is there already.
+func TestApply(t *testing.T) {
+	var s Settings
+	server, addr := serve(t, func(base *Settings) { s = *base })
+	ann := dial(t, addr, 767, packet.IntentLogin)
+	if err := ann.join("Ann"); err != nil {
+		t.Fatal(err)
+	}
+	other := limbo.New(limbo.Config{})
+	defer other.Close()
+	s.Servers = []backend.Server{{Name: "other", Forwarding: backend.Legacy, Dial: other.Dial}}
+	s.Try, s.HideSample = []string{"other"}, true
+	s.Settings.Threshold, s.Status.MOTD = -1, packet.Plain("changed")
+	s.Logins = limit.Rate{PerSecond: 0.001, Burst: 1}
+	c, err := Compile(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.Apply(c)
+
+	ping := dial(t, addr, 767, packet.IntentStatus)
+	ping.in = proto.Status
+	ping.send(proto.Status, proto.StatusRequest, nil)
+	_, body, err := ping.next()
+	if err != nil || !strings.Contains(string(body), "changed") || !strings.Contains(string(body), `"online":1`) || strings.Contains(string(body), "Ann") {
+		t.Errorf("status %s, %v", body, err)
+	}
+	there := server.Players()[0]
+	if there.Server() != "limbo" {
+		t.Errorf("Ann is on %q: whoever is on a server that is gone stays there", there.Server())
+	}
+	if err := there.Connect("limbo"); err == nil {
+		t.Error("a server that is gone can still be gone to")
+	}
+	if err := dial(t, addr, 767, packet.IntentLogin).join("Bob"); err != nil {
+		t.Fatal(err)
+	}
+	if err := dial(t, addr, 767, packet.IntentLogin).join("Cid"); err == nil || !strings.Contains(err.Error(), "too often") {
+		t.Errorf("the second login since: %v", err)
+	}
+	if err := there.Connect("other"); err != nil {
+		t.Fatal(err)
+	}
+	for ann.in == proto.Play { // until she is taken to the configuration of the other
+		p, _, err := ann.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p == proto.StartConfiguration {
+			ann.in = proto.Config
+		}
+	}
+}
+
 // TestHiddenSample: the list may name nobody.
 func TestHiddenSample(t *testing.T) {
 	_, addr := serve(t, func(s *Settings) { s.HideSample = true })
@@ -260,15 +315,15 @@ func TestServeAfterShutdown(t *testing.T) {
 	}
 }
 
-// TestNew: settings that cannot work are refused.
-func TestNew(t *testing.T) {
-	if _, err := New(Settings{Status: status.Config{MOTD: packet.Plain(strings.Repeat("x", 40000))}}, nil, nil, nil); err == nil {
+// TestCompile: settings that cannot work are refused.
+func TestCompile(t *testing.T) {
+	if _, err := Compile(Settings{Status: status.Config{MOTD: packet.Plain(strings.Repeat("x", 40000))}}); err == nil {
 		t.Error("a status that fits no packet was taken")
 	}
 	s := Settings{}
 	s.Online = true
 	s.Auth.SessionURLs = []string{"nonsense"}
-	if _, err := New(s, nil, nil, nil); err == nil {
+	if _, err := Compile(s); err == nil {
 		t.Error("a session server without an address was taken")
 	}
 }

@@ -290,7 +290,6 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	failures := &track.Failures{Log: a.log.With("room", "track")}
 	builtin := limbo.New(limbo.Config{Welcome: a.welcome, Log: a.log.With("room", "limbo")})
 	settings := a.proxy
-	settings.Hooks, settings.Backends = a.desk, a.desk
 	settings.Servers = append(settings.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: builtin.Dial})
 
 	tokens := token.New(1 << 16)
@@ -298,11 +297,12 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		Tokens: tokens, PublicURL: a.conf.Voice.PublicURL, TLS: a.tls != nil,
 		Enabled: func() bool { return a.conf.Voice.Enabled }, Log: a.log.With("room", "invite"),
 	})
-	server, err := proxy.New(settings, watch{reg, failures}, inviter, a.log.With("room", "proxy"))
+	compiled, err := proxy.Compile(settings)
 	if err != nil {
 		builtin.Close()
 		return nil, err
 	}
+	server := proxy.New(compiled, proxy.Others{Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk}, a.log.With("room", "proxy"))
 	a.desk.world, a.desk.server = reg, server
 	a.voice.Permissions = rights(reg, a.perms)
 	a.voice.Notice = notice(server.Player)

@@ -62,9 +62,8 @@ const (
 // address, see [NewNetworks]) or an IPv6 /64; IPv4-mapped IPv6 addresses count as IPv4.
 // It is safe for concurrent use.
 type Networks struct {
-	pace   pace
+	rules  atomic.Pointer[rules]
 	single bool
-	exempt []netip.Prefix
 	seed   maphash.Seed
 	start  time.Time
 	locks  [stripe]struct {
@@ -72,6 +71,12 @@ type Networks struct {
 		_ [56]byte // one cache line each
 	}
 	sets []set
+}
+
+// rules are what [Networks.Set] sets.
+type rules struct {
+	pace   pace
+	exempt []netip.Prefix
 }
 
 // set is a small associative cache with a clock hand of its own.
@@ -89,14 +94,18 @@ type slot struct {
 // NewNetworks returns limits of rate per network. single makes every IPv4 address a network of its
 // own instead of its /24. Addresses within exempt are never limited.
 func NewNetworks(rate Rate, single bool, exempt []netip.Prefix) *Networks {
-	n := &Networks{pace: rate.pace(), single: single, seed: maphash.MakeSeed(), start: time.Now()}
-	for _, p := range exempt {
-		n.exempt = append(n.exempt, fold(p))
-	}
-	if n.pace.step > 0 {
-		n.sets = make([]set, sets)
-	}
+	n := &Networks{single: single, seed: maphash.MakeSeed(), start: time.Now(), sets: make([]set, sets)}
+	n.Set(rate, exempt)
 	return n
+}
+
+// Set changes the rate and who is exempt from it. What networks have used up already stays so.
+func (n *Networks) Set(rate Rate, exempt []netip.Prefix) {
+	r := &rules{pace: rate.pace()}
+	for _, p := range exempt {
+		r.exempt = append(r.exempt, fold(p))
+	}
+	n.rules.Store(r)
 }
 
 // fold turns ::ffff:a.b.c.d/96+n into a.b.c.d/n, so that it contains unmapped addresses.
@@ -114,10 +123,11 @@ func (n *Networks) Allow(addr netip.Addr) bool {
 	if !addr.IsValid() {
 		return false
 	}
-	if n.pace.step == 0 {
+	r := n.rules.Load()
+	if r.pace.step == 0 {
 		return true
 	}
-	for _, p := range n.exempt {
+	for _, p := range r.exempt {
 		if p.Contains(addr) {
 			return true
 		}
@@ -131,7 +141,7 @@ func (n *Networks) Allow(addr netip.Addr) bool {
 	lock.Lock()
 	s := n.sets[i].find(key, now)
 	var ok bool
-	s.tat, ok = n.pace.take(s.tat, now)
+	s.tat, ok = r.pace.take(s.tat, now)
 	s.used = true
 	lock.Unlock()
 	return ok
@@ -209,16 +219,22 @@ func (b *Bucket) Allow() bool {
 // Gauge counts what is going on at once and refuses more than a maximum.
 // It is safe for concurrent use.
 type Gauge struct {
-	max int64
-	now atomic.Int64
+	max, now atomic.Int64
 }
 
 // NewGauge returns a gauge that lets at most max holders in; zero or less means no maximum.
-func NewGauge(max int) *Gauge { return &Gauge{max: int64(max)} }
+func NewGauge(max int) *Gauge {
+	g := &Gauge{}
+	g.Set(max)
+	return g
+}
+
+// Set changes the maximum. Whoever is in stays in.
+func (g *Gauge) Set(max int) { g.max.Store(int64(max)) }
 
 // Enter reports whether there is room for one more, and takes it. Each true needs one Leave.
 func (g *Gauge) Enter() bool {
-	if g.now.Add(1) <= g.max || g.max <= 0 {
+	if max := g.max.Load(); g.now.Add(1) <= max || max <= 0 {
 		return true
 	}
 	g.now.Add(-1)

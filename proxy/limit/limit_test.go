@@ -278,3 +278,47 @@ func BenchmarkAllow(b *testing.B) {
 		})
 	}
 }
+
+// TestSet: a change of the rate counts for networks that are known already, and a change of the maximum for those who
+// are in.
+func TestSet(t *testing.T) {
+	n := NewNetworks(Rate{}, false, nil)
+	count := func(addr string, tries int) (allowed int) {
+		for range tries {
+			if n.Allow(netip.MustParseAddr(addr)) {
+				allowed++
+			}
+		}
+		return allowed
+	}
+	if got := count("192.0.2.1", 10); got != 10 {
+		t.Errorf("without a rate %d of 10 pass", got)
+	}
+	slow := Rate{PerSecond: 0.001, Burst: 2}
+	n.Set(slow, nil)
+	if got := count("192.0.2.1", 10); got != 2 {
+		t.Errorf("with a burst of 2 %d pass", got)
+	}
+	n.Set(slow, []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})
+	if got := count("192.0.2.1", 10); got != 10 {
+		t.Errorf("exempt now, %d of 10 pass", got)
+	}
+	n.Set(slow, nil)
+	if got := count("192.0.2.1", 10); got != 0 {
+		t.Errorf("what was used up is forgotten: %d pass", got)
+	}
+
+	g := NewGauge(2)
+	if !g.Enter() || !g.Enter() || g.Enter() {
+		t.Error("a maximum of 2 is not 2")
+	}
+	g.Set(1)
+	g.Leave()
+	if g.Enter() {
+		t.Error("somebody came in beyond the new maximum")
+	}
+	g.Set(0)
+	if !g.Enter() || g.Now() != 2 {
+		t.Error("no maximum is one")
+	}
+}

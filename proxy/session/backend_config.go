@@ -33,8 +33,8 @@ func (s *Session) finishing(l *link, e *event) verdict {
 	s.out = proto.Play
 	s.awaitEnd = true
 	l.pump.enter(proto.Play)
-	l.pump.mark.allow(s.set.Timeouts.Read)
-	s.within(s.set.Timeouts.ConfigAnswer, s.stuck)
+	l.pump.mark.allow(s.set().Timeouts.Read)
+	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)
 	s.route()
 	return handled
 }

@@ -60,7 +60,7 @@ type dialed struct {
 
 // begin looks for the first backend of a newcomer.
 func (s *Session) begin() {
-	s.plan = plan{names: s.set.Try}
+	s.plan = plan{names: s.set().Try}
 	s.advance()
 }
 
@@ -70,7 +70,7 @@ func (s *Session) advance() {
 		if s.plan.failed[strings.ToLower(name)] {
 			continue
 		}
-		if b := s.set.server(name); b != nil {
+		if b := s.set().server(name); b != nil {
 			s.connect(b)
 			return
 		}
@@ -100,7 +100,7 @@ func (s *Session) connect(b *backend.Server) {
 	s.where.set(at, b.Name)
 	s.dialing.Go(func() {
 		defer s.caught()
-		d.conn, d.err = backend.Dial(s.ctx, *b, id, backend.Timeouts{Dial: s.set.Timeouts.BackendDial, Login: s.set.Timeouts.BackendLogin})
+		d.conn, d.err = backend.Dial(s.ctx, *b, id, backend.Timeouts{Dial: s.set().Timeouts.BackendDial, Login: s.set().Timeouts.BackendLogin})
 		select {
 		case s.events <- &event{outcome: d}:
 		case <-s.ctx.Done():
@@ -132,8 +132,8 @@ func (s *Session) arrived(d *dialed) {
 	}
 	l.out = proto.Play
 	l.pump.enter(proto.Play)
-	l.pump.mark.allow(s.set.Timeouts.Read)
-	s.within(s.set.Timeouts.BackendJoin, func() {
+	l.pump.mark.allow(s.set().Timeouts.Read)
+	s.within(s.set().Timeouts.BackendJoin, func() {
 		s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in."))
 	})
 	s.route()
@@ -150,7 +150,7 @@ func (s *Session) newLink(b *backend.Server, c *backend.Conn) *link {
 	l := &link{name: b.Name, server: b, conn: c}
 	l.to = &outlet{w: c.Writer, threshold: c.Threshold, link: l}
 	l.pump = newPump(s, proto.Clientbound, c.Reader, c.Threshold, l)
-	c.Writer.SetWriteTimeout(s.set.Timeouts.Write)
+	c.Writer.SetWriteTimeout(s.set().Timeouts.Write)
 	s.socketsMu.Lock()
 	s.sockets[c] = struct{}{}
 	s.socketsMu.Unlock()

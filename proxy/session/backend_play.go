@@ -106,7 +106,7 @@ func (s *Session) startConfiguration(l *link, e *event) verdict {
 	s.out = proto.Config
 	l.pump.registry.Store(false)
 	l.pump.enter(proto.Config)
-	l.pump.mark.allow(s.set.Timeouts.BackendConfig)
+	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
 	s.configuring()
 	s.route()
 	return handled

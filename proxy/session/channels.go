@@ -39,9 +39,9 @@ func (s *Session) concerns(d proto.Dir, channel []byte, size int) bool {
 	}
 	t := topicOf(channel)
 	if d == proto.Clientbound {
-		return t == bungeeTopic || t == brandTopic && s.set.Brand != ""
+		return t == bungeeTopic || t == brandTopic && s.set().Brand != ""
 	}
-	return t != otherTopic || size > s.set.MaxMessage
+	return t != otherTopic || size > s.set().MaxMessage
 }
 
 func (c *Core) owns(channel []byte) bool {
@@ -54,7 +54,7 @@ func (s *Session) clientMessage(e *event) verdict {
 		s.core.channels.Message(s, e.channel, e.data)
 		return handled
 	}
-	if len(e.data) > s.set.MaxMessage {
+	if len(e.data) > s.set().MaxMessage {
 		return s.violation("plugin message of %d bytes on %s", len(e.data), printable(e.channel))
 	}
 	stated := true
@@ -96,14 +96,14 @@ func (s *Session) backendMessage(l *link, e *event) verdict {
 		}
 		return handled
 	case brandTopic:
-		if s.set.Brand == "" {
+		if s.set().Brand == "" {
 			return forward
 		}
 		brand, err := packet.ParseBrand(e.data)
 		if err != nil {
 			return forward
 		}
-		data := packet.AppendBrand(nil, brand+" ("+s.set.Brand+")")
+		data := packet.AppendBrand(nil, brand+" ("+s.set().Brand+")")
 		s.toClient(e.id, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: e.channel, Data: data}))
 		return handled
 	}

@@ -12,11 +12,11 @@ import (
 
 // authenticate finds out from the session server who the client is. What it said of itself is forgotten but for the
 // name under which it is looked up.
-func (s *Session) authenticate(start packet.LoginStart) bool {
+func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 	if !s.nameAllowed(start.Name) {
 		return s.refuse(EndBadName, badName)
 	}
-	l, err := s.core.cfg.Auth.Begin(s.protocol, start)
+	l, err := a.Begin(s.protocol, start)
 	if err != nil {
 		return s.unverified(err)
 	}
@@ -32,7 +32,7 @@ func (s *Session) authenticate(start packet.LoginStart) bool {
 	if err != nil {
 		return s.garbage(err.Error())
 	}
-	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set.Timeouts.Login))
+	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set().Timeouts.Login))
 	defer cancel()
 	secret, err := l.Answer(ctx, response)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Session) authenticate(start packet.LoginStart) bool {
 }
 
 func (s *Session) nameAllowed(name string) bool {
-	return packet.ValidName(name) || s.set.OddNames && name != "" && printable(name) == name
+	return packet.ValidName(name) || s.set().OddNames && name != "" && printable(name) == name
 }
 
 // unverified refuses a login that the session server, or the client's key, does not support.
@@ -96,7 +96,7 @@ func (s *Session) whileConnected(ctx context.Context, f func(context.Context)) e
 	canceled := ctx.Err() != nil
 	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is needed
 	err := <-heard
-	s.patience(s.set.Timeouts.Login)
+	s.patience(s.set().Timeouts.Login)
 	switch {
 	case canceled && err == nil:
 		return context.DeadlineExceeded

@@ -52,7 +52,7 @@ func (s *Session) configured(e *event) verdict {
 		s.toBackend(l, proto.FinishConfiguration, nil)
 		l.out = proto.Play
 		if l == s.partner() && !s.playing && !s.awaitStart {
-			s.within(s.set.Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in")) })
+			s.within(s.set().Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in")) })
 		}
 	}
 	s.route()

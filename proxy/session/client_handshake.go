@@ -62,7 +62,7 @@ func (i *identity) Properties() []packet.Property { return i.properties }
 func newSession(c *Core, conn net.Conn) *Session {
 	set := c.settings.Load()
 	s := &Session{
-		core: c, set: set, conn: conn, log: c.cfg.Log,
+		core: c, conn: conn, log: c.cfg.Log,
 		r: frame.NewReader(conn, frame.PreLogin(set.BehindProxy)), w: frame.NewWriter(conn),
 		events: make(chan *event), mail: newMailbox(), done: make(chan struct{}), sockets: map[net.Conn]struct{}{},
 	}
@@ -76,7 +76,7 @@ func newSession(c *Core, conn net.Conn) *Session {
 		p := a.AddrPort()
 		s.address = netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 	}
-	if !c.cfg.HideAddresses {
+	if !set.HideAddresses {
 		s.log = s.log.With("from", s.address)
 	}
 	return s
@@ -101,7 +101,7 @@ func (s *Session) handshake() bool {
 		s.legacyStatus()
 		return false
 	}
-	if !s.patience(s.set.Timeouts.Handshake) {
+	if !s.patience(s.set().Timeouts.Handshake) {
 		return s.broke(nil)
 	}
 	f, err := s.r.Next()
@@ -113,7 +113,7 @@ func (s *Session) handshake() bool {
 		return s.garbage("first packet")
 	}
 	maxHost := packet.MaxHost
-	if s.set.BehindProxy {
+	if s.set().BehindProxy {
 		maxHost = packet.MaxForwardedHost
 	}
 	h, err := packet.ParseHandshake(body, maxHost)

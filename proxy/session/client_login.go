@@ -25,11 +25,11 @@ func (s *Session) login() bool {
 		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_client", spoken))
 	case s.version == nil:
 		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_server", spoken))
-	case s.transfer && !s.set.AcceptTransfers:
+	case s.transfer && !s.set().AcceptTransfers:
 		return s.refuse(EndTransfer, translated("multiplayer.disconnect.transfers_disabled"))
 	case !s.core.cfg.LoginGate(s.address.Addr()):
 		return s.refuse(EndThrottled, plain("You are logging in too often. Wait a moment and try again."))
-	case !s.patience(s.set.Timeouts.Login):
+	case !s.patience(s.set().Timeouts.Login):
 		return s.broke(nil)
 	}
 	body, ok := s.next(proto.LoginStart)
@@ -41,8 +41,8 @@ func (s *Session) login() bool {
 		return s.garbage(err.Error())
 	}
 	s.name = start.Name
-	if s.set.Online {
-		ok = s.authenticate(start)
+	if set := s.set(); set.Online {
+		ok = s.authenticate(set.Auth, start)
 	} else {
 		s.id = auth.OfflineID(start.Name)
 		ok = packet.ValidName(s.name) || s.refuse(EndBadName, badName)
@@ -71,7 +71,7 @@ func (s *Session) next(p proto.Packet) ([]byte, bool) {
 // claim makes the client the only one of its name and UUID. Online, the newcomer has proved to be the owner of the
 // account, so the one that is in goes; offline anybody can say any name, so the one that is in stays.
 func (s *Session) claim() bool {
-	limit := time.NewTimer(s.set.Timeouts.Replace)
+	limit := time.NewTimer(s.set().Timeouts.Replace)
 	defer limit.Stop()
 	for {
 		holder := s.core.players.claim(s, s.id, s.name)
@@ -99,16 +99,16 @@ func (s *Session) succeed() bool {
 	if o := s.mail.orders(); o != nil {
 		return s.refuse(o.ending, o.reason)
 	}
-	threshold := -1
-	if id, ok := s.version.ID(proto.Login, proto.Clientbound, proto.SetCompression); ok && s.set.Threshold >= 0 {
-		threshold = s.set.Threshold
+	set, threshold := s.set(), -1
+	if id, ok := s.version.ID(proto.Login, proto.Clientbound, proto.SetCompression); ok && set.Threshold >= 0 {
+		threshold = set.Threshold
 		s.w.Append(id, packet.AppendSetCompression(nil, threshold))
 		s.w.SetCompression(threshold)
 		s.r.SetCompression(threshold)
 	}
 	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
 	s.w.Append(id, packet.AppendLoginSuccess(nil, s.protocol, packet.LoginSuccess{
-		ID: s.id, Name: s.name, Properties: s.properties, Strict: !s.set.LenientErrors,
+		ID: s.id, Name: s.name, Properties: s.properties, Strict: !set.LenientErrors,
 	}))
 	if err := s.w.Flush(); err != nil {
 		return s.broke(err)
@@ -128,7 +128,7 @@ func (s *Session) succeed() bool {
 	s.self = &outlet{w: s.w, threshold: threshold}
 	s.client = newPump(s, proto.Serverbound, s.r, threshold, nil)
 	s.client.enter(s.in)
-	s.client.mark.allow(s.set.Timeouts.Read)
+	s.client.mark.allow(s.set().Timeouts.Read)
 	s.greet()
 	s.client.start(func() { s.leave(EndIdle, translated("disconnect.timeout")) })
 	return true

@@ -17,7 +17,7 @@ func (s *Session) legacyStatus() {
 }
 
 func (s *Session) answer(serve func(*status.Status) error) {
-	st := s.core.cfg.Status
+	st := s.set().Status
 	if st == nil {
 		s.ending = EndClosed
 		return

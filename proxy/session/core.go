@@ -13,28 +13,23 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/proxy/auth"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/limit"
-	"github.com/earshot-mc/earshot/proxy/status"
 )
 
 // Config is what a [Core] works with. Only Log and Settings are needed by everybody.
 type Config struct {
 	Settings Settings
-	Auth     *auth.Auth     // for Settings.Online
-	Status   *status.Status // nil: pings are not answered
-	Watch    Watch          // nil: nobody observes
-	Channels Channels       // nil: no plugin channel is ours
-	Hooks    Hooks          // nil: nobody decides about packets
-	Backends Backchannel    // nil: what backends send on BungeeCord's channel is dropped
+	Watch    Watch       // nil: nobody observes
+	Channels Channels    // nil: no plugin channel is ours
+	Hooks    Hooks       // nil: nobody decides about packets
+	Backends Backchannel // nil: what backends send on BungeeCord's channel is dropped
 
 	// Gates are asked once for each connection that wants a status or a login, before anything costly; nil: everybody may.
 	StatusGate, LoginGate func(netip.Addr) bool
 	Pending               *limit.Gauge // connections that are not players yet; nil: no bound
 
-	Log           *slog.Logger // nil: silent
-	HideAddresses bool         // keep players' addresses out of the log
+	Log *slog.Logger // nil: silent
 }
 
 // Core is what the sessions of one proxy share.
@@ -75,8 +70,12 @@ func New(cfg Config) *Core {
 	return c
 }
 
-// Apply replaces the settings for connections from now on.
+// Apply replaces the settings. Sessions, too, go by the new ones with the next thing they decide: compression with the
+// next login, a timeout with the next wait. Whoever is on a server that is gone stays there.
 func (c *Core) Apply(s Settings) { c.settings.Store(s.withDefaults()) }
+
+// set are the settings in force, for one decision: the next one may find others.
+func (s *Session) set() *Settings { return s.core.settings.Load() }
 
 // Serve runs one connection from its first byte to its end.
 func (c *Core) Serve(conn net.Conn) {

@@ -64,7 +64,7 @@ func online(t testing.TB, cfg auth.Config) func(*Config) {
 		t.Fatal(err)
 	}
 	t.Cleanup(a.Close)
-	return func(c *Config) { c.Settings.Online, c.Auth = true, a }
+	return func(c *Config) { c.Settings.Online, c.Settings.Auth = true, a }
 }
 
 // encrypt is the client's part of the exchange.
@@ -372,7 +372,7 @@ func TestGates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Status = st
+		c.Settings.Status = st
 		c.LoginGate = func(a netip.Addr) bool { asked.Add(1); return !a.IsLoopback() }
 		c.StatusGate = func(a netip.Addr) bool { asked.Add(1); return !a.IsLoopback() }
 		c.Pending = limit.NewGauge(1)
@@ -425,7 +425,7 @@ func TestStatus(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Status = st
+		c.Settings.Status = st
 	}, b)
 	e.play(767, "Shown", b)
 	c, s := e.play(767, "Hidden", b)

@@ -37,7 +37,7 @@ func (s *Session) own() {
 	if s.in == proto.Play {
 		s.begin()
 	} else {
-		s.deadline = deadline{s.born.Add(s.set.Timeouts.Login), func() { s.end(EndHandshakeTimeout, translated("multiplayer.disconnect.slow_login")) }}
+		s.deadline = deadline{s.born.Add(s.set().Timeouts.Login), func() { s.end(EndHandshakeTimeout, translated("multiplayer.disconnect.slow_login")) }}
 	}
 	s.deliver() // an order to leave may have come during the login
 	for s.ending == endNone {

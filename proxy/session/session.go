@@ -92,7 +92,6 @@ var _ Player = (*Session)(nil)
 // Session is one accepted connection, and the player it may become.
 type Session struct {
 	core *Core
-	set  *Settings // those of the moment of connecting, for the whole session
 	log  *slog.Logger
 
 	conn    net.Conn

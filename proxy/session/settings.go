@@ -3,11 +3,18 @@ package session
 import (
 	"time"
 
+	"github.com/earshot-mc/earshot/proxy/auth"
 	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/status"
 )
 
-// Settings are what an administrator may choose about players. A session keeps the ones in force when it began.
+// Settings are what an administrator may choose about players. They are never changed, but replaced by [Core.Apply].
 type Settings struct {
+	Auth   *auth.Auth     // for Online
+	Status *status.Status // nil: pings are not answered
+
+	HideAddresses bool // keep players' addresses out of the log, of connections from then on
+
 	Online          bool // players must be known to the session server
 	AcceptTransfers bool // players whom another server sent here may come in
 	OddNames        bool // with Online: take any name the session server vouches for, not only [A-Za-z0-9_]{1,16}

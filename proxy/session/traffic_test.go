@@ -304,7 +304,7 @@ func relay(tb testing.TB, w Watch) *pump {
 	v := proto.Lookup(767)
 	core := New(Config{Watch: w})
 	tb.Cleanup(func() { core.Shutdown(tb.Context(), "") })
-	s := &Session{core: core, set: core.settings.Load(), version: v}
+	s := &Session{core: core, version: v}
 	if w != nil {
 		s.observer = w.Watch(nil)
 	}

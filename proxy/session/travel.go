@@ -58,7 +58,7 @@ func (s *Session) Server() string {
 
 // Connect implements [Player].
 func (s *Session) Connect(server string) error {
-	b := s.set.server(server)
+	b := s.set().server(server)
 	if b == nil {
 		return fmt.Errorf("there is no server %q", server)
 	}
@@ -118,7 +118,7 @@ func (s *Session) depart() {
 	s.toBackend(l, proto.LoginAcknowledged, nil)
 	l.out = proto.Config
 	l.pump.enter(proto.Config)
-	l.pump.mark.allow(s.set.Timeouts.BackendConfig)
+	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
 	s.feed(l)
 	if s.inflight != l {
 		return // a write failed already; it is given up
@@ -170,7 +170,7 @@ func (s *Session) leaveWorld() {
 func (s *Session) configuring() {
 	s.playing, s.registered = false, false
 	s.awaitStart = true
-	s.within(s.set.Timeouts.ConfigAnswer, s.stuck)
+	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)
 	if s.hook != nil {
 		s.hook.Reset()
 	}
@@ -251,7 +251,7 @@ func (s *Session) clean() {
 // chain begins a new chain of attempts when the player has been on l for a while.
 func (s *Session) chain(l *link) {
 	if time.Since(l.since) >= stayed {
-		s.plan = plan{names: s.set.Try}
+		s.plan = plan{names: s.set().Try}
 	}
 }
 
@@ -268,7 +268,7 @@ func (s *Session) final(f failure) bool {
 		return false
 	}
 	why := strings.ToLower(f.reason.text.String())
-	for _, word := range s.set.FinalReasons {
+	for _, word := range s.set().FinalReasons {
 		if word != "" && strings.Contains(why, strings.ToLower(word)) {
 			return true
 		}
