@@ -179,7 +179,7 @@ func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error)
 		return nil, s.failed(ErrNoPlayerAddr)
 	}
 	t = t.withDefaults()
-	n, err := s.connect(ctx, t.Dial)
+	n, err := s.Open(ctx, netip.AddrPortFrom(id.Addr, id.SourcePort), t.Dial)
 	if err != nil {
 		return nil, err
 	}
@@ -200,6 +200,23 @@ func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error)
 		return nil, l.explain(ctx, t.Login, err)
 	}
 	return c, nil
+}
+
+// Open connects to the server and, where it expects a PROXY header, tells it that the connection is from there; an
+// invalid address stands for the proxy itself. It takes no longer than within, and no longer than ctx.
+func (s Server) Open(ctx context.Context, from netip.AddrPort, within time.Duration) (net.Conn, error) {
+	n, err := s.connect(ctx, within)
+	if err != nil || !s.SendProxy {
+		return n, err
+	}
+	// A fresh connection takes a header without waiting, unless it is no TCP connection.
+	n.SetWriteDeadline(time.Now().Add(within))
+	if _, err := n.Write(proxyHeader(from, n.RemoteAddr())); err != nil {
+		n.Close()
+		return nil, s.failed(fmt.Errorf("it does not take a PROXY header: %w", err))
+	}
+	n.SetWriteDeadline(time.Time{})
+	return n, nil
 }
 
 func (s Server) connect(ctx context.Context, within time.Duration) (net.Conn, error) {
@@ -249,11 +266,6 @@ type login struct {
 }
 
 func (l *login) run() error {
-	if l.SendProxy {
-		if _, err := l.c.Conn.Write(proxyHeader(netip.AddrPortFrom(l.id.Addr, l.id.SourcePort), l.c.RemoteAddr())); err != nil {
-			return err
-		}
-	}
 	if err := l.greet(); err != nil {
 		return err
 	}

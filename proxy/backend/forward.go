@@ -126,11 +126,12 @@ func signedIdentity(id Identity, secret, question []byte) []byte {
 }
 
 // proxyHeader is a PROXY protocol v2 header for a connection from the player to the server. When only one of the two
-// has an IPv4 address, both are written as IPv6; a server that has no IP address is told nothing but "local".
+// has an IPv4 address, both are written as IPv6; a server that has no IP address is told nothing but "local", and so is
+// every server of a connection that is the proxy's own.
 func proxyHeader(from netip.AddrPort, server net.Addr) []byte {
 	b := []byte("\r\n\r\n\x00\r\nQUIT\n")
 	tcp, ok := server.(*net.TCPAddr)
-	if !ok {
+	if !ok || !from.IsValid() {
 		return append(b, 0x20, 0, 0, 0)
 	}
 	src, to := from.Addr().Unmap(), tcp.AddrPort()
