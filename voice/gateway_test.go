@@ -52,6 +52,9 @@ type site struct {
 	place *world.Place
 	gw    *Gateway
 	addr  string
+
+	sweep   *socket.Sweeper
+	servers []*httptest.Server
 }
 
 func open(t *testing.T, cfg Config) *site {
@@ -62,26 +65,34 @@ func open(t *testing.T, cfg Config) *site {
 	cfg.Log = slog.New(slog.DiscardHandler)
 	reg := world.New()
 	s := &site{t: t, reg: reg, place: reg.Place("survival", "minecraft:overworld"), gw: New(cfg, reg)}
-	sweep := socket.NewSweeper()
-	srv := httptest.NewServer(upgrade.New(upgrade.Config{
-		Tokens:  everybody{},
-		Online:  func(uuid.UUID) bool { return true }, // so that what comes next is the gateway's to find out
-		Offered: func() caps.Set { return s.gw.Offers() },
-		Sweeper: sweep,
-		Accept:  func(_ context.Context, sock *socket.Socket, id uuid.UUID, c caps.Set) { s.gw.Accept(sock, id, c) },
-		Count:   func(reason string) { t.Errorf("upgrade refused: %s", reason) },
-	}))
-	s.addr = srv.Listener.Addr().String()
+	s.sweep = socket.NewSweeper()
+	s.addr = s.serve(func() caps.Set { return s.gw.Offers() })
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		if err := s.gw.Close(ctx); err != nil {
 			t.Error(err)
 		}
-		sweep.Close()
-		srv.Close()
+		s.sweep.Close()
+		for _, srv := range s.servers {
+			srv.Close()
+		}
 	})
 	return s
+}
+
+// serve opens one more server on the gateway, which offers what offered says, and returns its address.
+func (s *site) serve(offered func() caps.Set) (addr string) {
+	srv := httptest.NewServer(upgrade.New(upgrade.Config{
+		Tokens:  everybody{},
+		Online:  func(uuid.UUID) bool { return true }, // so that what comes next is the gateway's to find out
+		Offered: offered,
+		Sweeper: s.sweep,
+		Accept:  func(_ context.Context, sock *socket.Socket, id uuid.UUID, c caps.Set) { s.gw.Accept(sock, id, c) },
+		Count:   func(reason string) { s.t.Errorf("upgrade refused: %s", reason) },
+	}))
+	s.servers = append(s.servers, srv)
+	return srv.Listener.Addr().String()
 }
 
 // everybody may connect.

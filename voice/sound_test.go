@@ -8,7 +8,6 @@ import (
 	"math"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -328,89 +327,6 @@ func TestSoundboardSwitchAndPermission(t *testing.T) {
 		t.Errorf("allowed again: %d clips", clips)
 	}
 	said()
-}
-
-// Every set of capabilities gets what it negotiated and nothing else, from a player's voice and clip and from a speaker.
-func TestMixedCapabilities(t *testing.T) {
-	s := openToAll(t, Config{})
-	anna := s.bot(s.player("anna", 0), board2)
-	ch, err := s.gw.Speakers().Open(speaker.Spec{Name: "Radio", Backend: "survival", World: "minecraft:overworld", Y: 64, Volume: 1, Range: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
-	live, err := ch.Live()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []*client2
-	n := 0
-	for audio := range uint8(2) {
-		for bits := range 1 << 5 {
-			has := func(i int) uint8 { return uint8(bits >> i & 1) }
-			ask := caps.Set{Audio: 2 * audio, Status: has(0), Spatial: has(1), Speakers: has(2), Soundboard: has(3) * (1 + uint8(n%2)), Pose: has(4)}
-			if ask.Negotiate(Offers()) != ask {
-				continue // cannot be granted whole
-			}
-			n++
-			c := s.dial(s.player(fmt.Sprint("p", n), 5), ask)
-			all = append(all, &client2{c, ask})
-		}
-	}
-	if n != 20 {
-		t.Fatalf("%d sets of capabilities", n)
-	}
-	clip, err := anna.StartClip()
-	if err != nil {
-		t.Fatal(err)
-	}
-	kinds := func(c *client2) (k [3]int) {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		for _, f := range c.frames {
-			k[f.Kind]++
-			if (f.Source == ch.ID()) != (f.Kind == wire.KindChannel) {
-				t.Errorf("%+v: a frame of %v as kind %d", c.ask, f.Source, f.Kind)
-			}
-		}
-		return k
-	}
-	s.eventually("everybody to hear what is for them", func() bool {
-		anna.SendOpus(opus)
-		clip.SendOpus(opus)
-		live.Send(opus)
-		time.Sleep(20 * time.Millisecond)
-		return !slices.ContainsFunc(all, func(c *client2) bool {
-			k := kinds(c)
-			return k[wire.KindPlayer] == 0 || c.ask.Spatial == 1 && k[wire.KindChannel] == 0 || c.ask.Soundboard != 0 && k[wire.KindBoard] == 0
-		})
-	})
-	for _, c := range all {
-		if c.ask.Speakers == 1 {
-			c.waitFor("the speakers", func() bool { return c.has("SSVC_SPEAKERS_V1") })
-		}
-	}
-	time.Sleep(speaker.Flush) // so that whoever must not get one had the time
-	for _, c := range all {
-		k := kinds(c)
-		if c.ask.Spatial == 0 && k[wire.KindChannel] > 0 || c.ask.Soundboard == 0 && k[wire.KindBoard] > 0 {
-			t.Errorf("%+v got kinds %v", c.ask, k)
-		}
-		if c.has("SSVC_SPEAKERS_V1") != (c.ask.Speakers == 1) || c.has("SSVC_POSE_V1") != (c.ask.Pose == 1) {
-			t.Errorf("%+v got %q", c.ask, c.texts)
-		}
-	}
-}
-
-// client2 is a client of wire bytes with what it asked for.
-type client2 struct {
-	*client
-	ask caps.Set
-}
-
-func (c *client2) has(begin string) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.ContainsFunc(c.texts, func(t string) bool { return strings.HasPrefix(t, begin) })
 }
 
 var radio = speaker.Spec{Name: "Radio", Backend: "survival", World: "minecraft:overworld", X: 3, Y: 64, Z: 4, Volume: 1, Range: 10}

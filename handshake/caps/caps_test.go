@@ -42,31 +42,52 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
-// Whatever is asked and offered: no more than both, and never without its base.
+// Whatever is asked and offered, in whatever version: no more than both, never without its base, and all that can be.
 func TestNegotiateEverySubset(t *testing.T) {
-	subset := func(bits int) Set {
-		var s Set
-		all := Newest()
-		for i, c := range table {
-			if bits>>i&1 == 1 {
-				*c.field(&s) = *c.field(&all)
-			}
-		}
-		return s
-	}
-	for asked := range 1 << len(table) {
-		for offered := range 1 << len(table) {
-			a, o := subset(asked), subset(offered)
-			g := a.Negotiate(o)
-			for _, c := range table {
-				if v := *c.field(&g); v != 0 && (*c.field(&a) != v || *c.field(&o) != v) {
-					t.Fatalf("%+v of %+v grants %+v", a, o, g)
+	everything := func(yield func(Set) bool) {
+		for bits := range 1 << 9 {
+			has := func(i int) uint8 { return uint8(bits >> i & 1) }
+			for _, odd := range []uint8{0, 1, 2} { // what stands for no: nothing, an older or a later version
+				v := func(bit int, version uint8) uint8 {
+					switch {
+					case has(bit) == 1:
+						return version
+					case odd == 0:
+						return 0
+					}
+					return version + 2*odd - 3
+				}
+				s := Set{
+					Audio: v(0, 2), Status: v(1, 1), Spatial: v(2, 1), Speakers: v(3, 1), Groups: v(4, 2), GroupEdit: v(5, 1), Pose: v(6, 1),
+					Soundboard: has(7) + 2*has(8),
+				}
+				if !yield(s) {
+					return
 				}
 			}
-			if (g.Spatial|g.Speakers|g.Soundboard|g.Pose) != 0 && g.Audio != 2 ||
-				(g.Speakers|g.Soundboard|g.Pose) != 0 && g.Spatial != 1 ||
-				g.Groups != 0 && g.Status != 1 || g.GroupEdit != 0 && g.Groups != 2 {
-				t.Fatalf("%+v of %+v grants %+v, which hangs in the air", a, o, g)
+		}
+	}
+	for a := range everything {
+		for bits := range 1 << 9 {
+			has := func(i int) uint8 { return uint8(bits >> i & 1) }
+			o := Set{
+				Audio: 2 * has(0), Status: has(1), Spatial: has(2), Speakers: has(3), Groups: 2 * has(4), GroupEdit: has(5), Pose: has(6),
+				Soundboard: has(7) + has(8),
+			}
+			g := a.Negotiate(o)
+			spatial := a.Audio == 2 && o.Audio == 2 && a.Spatial == 1 && o.Spatial == 1
+			if (g.Audio == 2) != (a.Audio == 2 && o.Audio == 2) || (g.Status == 1) != (a.Status == 1 && o.Status == 1) || (g.Spatial == 1) != spatial ||
+				(g.Speakers == 1) != (spatial && a.Speakers == 1 && o.Speakers == 1) || (g.Pose == 1) != (spatial && a.Pose == 1 && o.Pose == 1) ||
+				(g.Soundboard == 2) != (spatial && a.Soundboard == 2 && o.Soundboard == 2) ||
+				(g.Soundboard == 1) != (spatial && a.Soundboard == 1 && o.Soundboard != 0) ||
+				(g.Groups == 2) != (g.Status == 1 && a.Groups == 2 && o.Groups == 2) ||
+				(g.GroupEdit == 1) != (g.Groups == 2 && a.GroupEdit == 1 && o.GroupEdit == 1) {
+				t.Fatalf("%+v of %+v grants %+v", a, o, g)
+			}
+			for _, c := range table {
+				if v := *c.field(&g); v != 0 && (*c.field(&a) != v || *c.field(&o) != v && c.word != "soundboard") {
+					t.Fatalf("%+v of %+v grants %+v", a, o, g)
+				}
 			}
 			if again := g.Negotiate(o); again != g {
 				t.Fatalf("%+v is granted, but of it only %+v", g, again)

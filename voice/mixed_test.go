@@ -1,0 +1,424 @@
+package voice
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	vc "github.com/earshot-mc/earshot/voice/client"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/wire"
+)
+
+// everything is what the newest client asks for.
+var everything = caps.Newest()
+
+// everySet has each set of capabilities that can be granted whole, in every version of each.
+func everySet() (all []caps.Set) {
+	for bits := range 1 << 9 {
+		has := func(i int) uint8 { return uint8(bits >> i & 1) }
+		if has(4)+has(5) == 2 {
+			continue // the soundboard has one version at a time
+		}
+		s := caps.Set{
+			Audio: 2 * has(0), Status: has(1), Spatial: has(2), Speakers: has(3), Soundboard: has(4) + 2*has(5),
+			Groups: 2 * has(6), GroupEdit: has(7), Pose: has(8),
+		}
+		if s.Negotiate(s) == s {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// foreign tells what a client has got that is not for a set of capabilities. The answers of the group requests that it
+// has made itself are in verbs.
+func foreign(s caps.Set, frames []wire.S2C, texts []string, verbs ...line.Verb) (faults []string) {
+	blame := func(format string, args ...any) {
+		if len(faults) < 5 {
+			faults = append(faults, fmt.Sprintf(format, args...))
+		}
+	}
+	for _, f := range frames { // of the format, else reading them has failed
+		if f.Kind == wire.KindBoard && s.Soundboard == 0 {
+			blame("a clip: %+v", f)
+		}
+		if f.Kind == wire.KindChannel && s.Spatial == 0 {
+			blame("a channel: %+v", f)
+		}
+	}
+	for _, text := range texts {
+		v, err := line.ParseS2C([]byte(text))
+		if err != nil {
+			blame("%v: %q", err, text)
+			continue
+		}
+		ok := false
+		switch v := v.(type) {
+		case *line.Roster:
+			ok = v.Status == (s.Status == 1) && string(line.AppendRoster(nil, v)) == text // and no row beside these
+		case *line.Mute, *line.Ranges:
+			ok = s.Status == 1
+		case *line.Speakers:
+			ok = s.Speakers == 1
+		case *line.Pose:
+			ok = s.Pose == 1
+		case *line.Groups:
+			ok = s.Groups == 2
+		case *line.GroupResult:
+			ok = s.Groups == 2 && slices.Contains(verbs, v.Verb)
+		}
+		if !ok {
+			blame("%q", text)
+		}
+	}
+	return faults
+}
+
+// saw tells whether any of the texts that have come passes.
+func saw[T any](c *client, pass func(*T) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.texts, func(text string) bool {
+		v, _ := line.ParseS2C([]byte(text))
+		l, ok := v.(*T)
+		return ok && pass(l)
+	})
+}
+
+// got tells whether any of the frames that have come passes.
+func (c *client) got(pass func(wire.S2C) bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.frames, pass)
+}
+
+// TestMixedVersions has a client of every set of capabilities on a server that has them all, and the newest client on a
+// server of every set, all in one place in which everything happens that voice knows. Each gets all that is for it and
+// not a byte else, and nothing that the newest client sends to an older server offends it.
+func TestMixedVersions(t *testing.T) {
+	gains := gain.Rules{Default: 48, Whisper: 0.5}
+	s := openToAll(t, Config{
+		Groups: openGroups, Policy: route.Policy{Gain: gains},
+		Permissions: func(uuid.UUID) Bits { return Open | AdminGroups },
+	})
+	anna, chef := s.bot(s.player("anna", 0), everything), s.bot(s.player("chef", 0), everything)
+	legacy := s.dial(s.player("legacy", 0), v1)
+	var old []*client // clients
+	var fresh []*bot  // on old servers
+	for i, set := range everySet() {
+		old = append(old, s.dial(s.player(fmt.Sprint("old", i), 5), set))
+		b := &bot{s: s, player: s.player(fmt.Sprint("new", i), 5)}
+		addr := s.serve(func() caps.Set { return set })
+		c, err := vc.Dial(context.Background(), vc.Config{URL: "ws://" + addr, Token: "t", Player: b.player.ID, Ask: everything, NoDecode: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(c.Close)
+		if want := everything.Negotiate(set); c.Caps() != want {
+			t.Fatalf("a server of %+v grants %+v, want %+v", set, c.Caps(), want)
+		}
+		b.Client = c
+		fresh = append(fresh, b)
+	}
+	if len(old) != 56 {
+		t.Fatalf("%d sets of capabilities", len(old))
+	}
+
+	// all waits until every old client has what it is to have.
+	all := func(what string, ok func(c *client) bool) {
+		t.Helper()
+		for _, c := range old {
+			c.waitFor(fmt.Sprintf("%s, with %+v", what, c.caps), func() bool { return ok(c) })
+		}
+	}
+	status := func(what string, ok func(c *client) bool) {
+		t.Helper()
+		all(what, func(c *client) bool { return c.caps.Status == 0 || ok(c) })
+	}
+
+	// Voices with sequences and without, clips, and a channel.
+	spec := radio
+	spec.Range = 48
+	ch := s.channel(spec)
+	live, err := ch.Live()
+	if err != nil {
+		t.Fatal(err)
+	}
+	clip, err := anna.StartClip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	speak := func(what string, ok func(c *client) bool) {
+		t.Helper()
+		s.eventually(what, func() bool {
+			anna.SendOpus(opus)
+			clip.SendOpus(opus)
+			live.Send(opus)
+			legacy.say()
+			time.Sleep(20 * time.Millisecond)
+			return !slices.ContainsFunc(old, func(c *client) bool { return !ok(c) })
+		})
+	}
+	speak("everybody to hear what is for them", func(c *client) bool {
+		of := func(id uuid.UUID, k wire.Kind) bool {
+			return c.got(func(f wire.S2C) bool { return f.Source == id && f.Kind == k })
+		}
+		return of(anna.player.ID, wire.KindPlayer) && of(legacy.player.ID, wire.KindPlayer) &&
+			of(ch.ID(), wire.KindChannel) == (c.caps.Spatial == 1) && of(anna.player.ID, wire.KindBoard) == (c.caps.Soundboard != 0)
+	})
+	for _, c := range old {
+		if c.got(func(f wire.S2C) bool { return f.Source == legacy.player.ID && (f.Stream != 0 || f.Seq != 0) }) ||
+			c.caps.Audio == 2 && c.got(func(f wire.S2C) bool { return f.Source == anna.player.ID && f.Stream <= 0 }) {
+			t.Errorf("%+v: wrong streams", c.caps)
+		}
+	}
+
+	// Rosters, states and tiers.
+	late := s.dial(s.player("late", 0), v1)
+	named := func(name string) func(*client) bool {
+		return func(c *client) bool { return slices.Contains(c.roster(), name) }
+	}
+	all("the late one", named("late"))
+	late.conn.Close()
+	all("nobody late", func(c *client) bool { return !named("late")(c) })
+	anna.SetDeafened(true)
+	chef.SetTier(line.Whisper)
+	status("who is deafened and whispers", func(c *client) bool {
+		return saw(c, func(r *line.Roster) bool {
+			return slices.Equal(r.Deafened, []uuid.UUID{anna.player.ID}) && slices.Equal(r.Whispering, []uuid.UUID{chef.player.ID})
+		})
+	})
+	anna.SetDeafened(false)
+	chef.SetTier(line.Normal)
+	if err := s.gw.SetGain(gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}); err != nil {
+		t.Fatal(err)
+	}
+	status("the shout", func(c *client) bool {
+		return saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Whisper: true} }) &&
+			saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Whisper: true, Shout: true} })
+	})
+	for _, c := range old {
+		c.player.SetPose(&world.Pose{X: 4, Y: 64, Yaw: 90, Place: s.place})
+	}
+	all("its pose", func(c *client) bool {
+		return c.caps.Pose == 0 || saw(c, func(p *line.Pose) bool { return p.X == 4 && p.Yaw == 90 })
+	})
+
+	// Mutes of each and of all.
+	var muted Changes
+	for _, c := range old {
+		muted.Mutes = append(muted.Mutes, mute.Record{Player: c.player.ID, Reason: "quiet"})
+		muted.MutesGone = append(muted.MutesGone, c.player.ID)
+	}
+	told := func(kind line.MuteKind) func(c *client) bool {
+		return func(c *client) bool {
+			return saw(c, func(m *line.Mute) bool { return m.Kind == kind && (m.Reason == "quiet") == (kind == line.MutedPlayer) })
+		}
+	}
+	if err := s.gw.Apply(Changes{Mutes: muted.Mutes}); err != nil {
+		t.Fatal(err)
+	}
+	status("its mute", told(line.MutedPlayer))
+	if err := s.gw.Apply(Changes{MutesGone: muted.MutesGone}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.gw.MuteAll(mute.Record{}); err != nil {
+		t.Fatal(err)
+	}
+	status("the mute of all", told(line.MutedServer))
+	if _, err := s.gw.Unmute(mute.Everybody); err != nil {
+		t.Fatal(err)
+	}
+	status("no mute", func(c *client) bool {
+		l := c.lines("SSVC_MUTE_V1 ")
+		return len(l) > 0 && l[len(l)-1] == "SSVC_MUTE_V1 0 - -"
+	})
+
+	// What the newest client wants to say: to older servers only what they know.
+	for _, b := range fresh {
+		b.SetDeafened(true)
+		b.SetTier(line.Whisper)
+		if err := b.Group(line.GroupRequest{Verb: line.Leave}); (err == nil) != (b.Caps().Groups == 2) {
+			t.Errorf("%+v: %v", b.Caps(), err)
+		}
+		if err := b.Group(line.GroupRequest{Verb: line.Delete}); (err == nil) != (b.Caps().GroupEdit == 1) { // lost: too soon
+			t.Errorf("%+v: %v", b.Caps(), err)
+		}
+		k, err := b.StartClip()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := k.SendOpus(append(slices.Clone(opus), 'c')); err != nil {
+			t.Fatal(err)
+		}
+		k.End()
+		if err := b.SendOpus(append(slices.Clone(opus), 'm')); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest := old[slices.IndexFunc(old, func(c *client) bool { return c.caps == everything })]
+	for _, b := range fresh {
+		kind := wire.KindPlayer // by the microphone where there is no soundboard
+		if b.Caps().Soundboard != 0 {
+			kind = wire.KindBoard
+		}
+		newest.waitFor(fmt.Sprintf("voice and clip on a server of %+v", b.Caps()), func() bool {
+			of := func(k wire.Kind, last byte) bool {
+				return newest.got(func(f wire.S2C) bool {
+					return f.Source == b.player.ID && f.Kind == k && string(f.Opus[:4]) == string(opus) && f.Opus[4] == last
+				})
+			}
+			return of(wire.KindPlayer, 'm') && of(kind, 'c')
+		})
+	}
+	status("all who deafened themselves and whisper", func(c *client) bool {
+		return saw(c, func(r *line.Roster) bool {
+			return !slices.ContainsFunc(fresh, func(b *bot) bool {
+				known := b.Caps().Status == 1
+				return slices.Contains(r.Deafened, b.player.ID) != known || slices.Contains(r.Whispering, b.player.ID) != known
+			})
+		})
+	})
+
+	// Groups: invitations, and everybody in one group, those who know of groups by themselves and the others moved.
+	if err := anna.Group(line.GroupRequest{Verb: line.Create, Name: "team", Password: "pass"}); err != nil {
+		t.Fatal(err)
+	}
+	var group uuid.UUID
+	s.eventually("the group", func() bool {
+		g := anna.Groups()
+		if g == nil || len(g.Groups) == 0 {
+			return false
+		}
+		group = g.Groups[0].ID
+		return true
+	})
+	verbs := map[*client][]line.Verb{}
+	var knowing, others []*client
+	for _, c := range old {
+		if c.caps.Groups == 2 {
+			knowing = append(knowing, c)
+		} else {
+			others = append(others, c)
+		}
+	}
+	for _, to := range []*client{knowing[0], others[0], others[len(others)-1]} {
+		s.eventually("the invitation of "+to.player.Name, func() bool {
+			if err := anna.Group(line.GroupRequest{Verb: line.Invite, Group: group, Player: to.player.ID}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(210 * time.Millisecond)
+			return to.caps.Groups == 0 || saw(to, func(g *line.Groups) bool { return len(g.Invites) == 1 && g.Invites[0].From == anna.player.ID })
+		})
+	}
+	if len(others) != len(knowing) {
+		t.Fatalf("%d sets with groups, %d without", len(knowing), len(others))
+	}
+	for _, c := range knowing {
+		c.text("SSVC_GROUP_V1:JOIN " + group.String() + " " + b64("pass"))
+		verbs[c] = []line.Verb{line.Join, line.Move}
+		c.waitFor("an answer", func() bool {
+			return saw(c, func(r *line.GroupResult) bool { return *r == line.GroupResult{Verb: line.Join} })
+		})
+	}
+	time.Sleep(210 * time.Millisecond) // of which the server keeps 200 free
+	for i, c := range knowing {
+		c.text("SSVC_GROUP_V1:MOVE " + others[i].player.ID.String() + " " + group.String())
+	}
+	all("the group", func(c *client) bool {
+		return c.caps.Groups == 0 || saw(c, func(g *line.Groups) bool {
+			return len(g.Groups) == 1 && g.Groups[0].Locked && g.Groups[0].Name == "team" && len(g.Members) == len(old)+1
+		}) && saw(c, func(r *line.GroupResult) bool { return *r == line.GroupResult{Verb: line.Move} })
+	})
+	speak("everybody to hear the group", func(c *client) bool {
+		central := func(k wire.Kind) bool {
+			return c.got(func(f wire.S2C) bool {
+				return f.Source == anna.player.ID && f.Kind == k && f.Gain == 255 && f.DX == 0 && f.DZ == 0
+			})
+		}
+		return central(wire.KindPlayer) && central(wire.KindBoard) == (c.caps.Soundboard != 0)
+	})
+	time.Sleep(210 * time.Millisecond)
+	for _, c := range knowing { // an owner or admin may edit, with the extension
+		if c.caps.GroupEdit == 1 {
+			verbs[c] = append(verbs[c], line.Rename)
+			c.text("SSVC_GROUP_V1:RENAME " + group.String() + " " + b64("crew"))
+		}
+	}
+	all("the new name", func(c *client) bool {
+		return c.caps.Groups == 0 || saw(c, func(g *line.Groups) bool { return len(g.Groups) == 1 && g.Groups[0].Name == "crew" })
+	})
+
+	// Declared voices, the end of the channel, and of groups.
+	far := s.player("far", 5000)
+	star := s.dial(far, v1)
+	all("the star", named("far"))
+	if err := s.gw.Declare(func(b *relation.Book) error {
+		for _, c := range old {
+			if err := b.Edges.Put(relation.Edge{Speaker: far.ID, Listener: c.player.ID}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	s.eventually("everybody to hear the star", func() bool {
+		star.say()
+		time.Sleep(20 * time.Millisecond)
+		return !slices.ContainsFunc(old, func(c *client) bool {
+			return !c.got(func(f wire.S2C) bool { return f.Source == far.ID && f.Gain == 255 && f.Stream == 0 })
+		})
+	})
+	all("the channel's name", func(c *client) bool {
+		return c.caps.Speakers == 0 || saw(c, func(l *line.Speakers) bool { return len(l.List) == 1 && l.List[0].Name == radio.Name })
+	})
+	ch.Close()
+	all("no channel", func(c *client) bool {
+		l := c.lines("SSVC_SPEAKERS_V1\n")
+		return c.caps.Speakers == 0 || l[len(l)-1] == "SSVC_SPEAKERS_V1\n"
+	})
+	off := openGroups
+	off.Enabled = false
+	if err := s.gw.SetGroups(off); err != nil {
+		t.Fatal(err)
+	}
+	bye := s.dial(s.player("bye", 0), v1)
+	all("the last one", named("bye")) // so that whatever else was to come has come
+	bye.conn.Close()
+
+	for _, c := range old {
+		c.mu.Lock()
+		if faults := foreign(c.caps, c.frames, c.texts, verbs[c]...); faults != nil || c.err != nil {
+			t.Errorf("a client of %+v: end %v, got\n%s", c.caps, c.err, strings.Join(faults, "\n"))
+		}
+		c.mu.Unlock()
+	}
+	for _, b := range append(fresh, anna, chef) {
+		select {
+		case <-b.Done():
+			t.Errorf("on a server of %+v: %v", b.Caps(), b.Wait())
+		default:
+		}
+		if n := b.Counters(); n.Frames == 0 || n.Invalid != 0 || n.BadText != 0 {
+			t.Errorf("on a server of %+v: %+v", b.Caps(), n)
+		}
+	}
+	for why, n := range s.gw.Stats().Dropped {
+		if n > 0 && strings.HasPrefix(why, "bad_") {
+			t.Errorf("%d frames dropped for %s", n, why)
+		}
+	}
+}
