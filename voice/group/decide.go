@@ -83,11 +83,33 @@ func (s *State) Split(slot int, ears, together []uint64) {
 	}
 }
 
+// Fellows has the slots of those who are in the group of the member in a slot, that one included, one bit each; without a
+// group nobody. It is valid until the next change.
+func (s *State) Fellows(slot int) []uint64 {
+	if slot >= len(s.slots) {
+		return nil
+	}
+	if g := s.groupOf(s.slots[slot]); g != nil {
+		return g.set
+	}
+	return nil
+}
+
 // set is a set of slots.
 type set []uint64
 
 func (s set) add(i int) { s[i/64] |= 1 << (i % 64) }
 func (s set) del(i int) { s[i/64] &^= 1 << (i % 64) }
+
+// meets tells whether any of s is in o.
+func (s set) meets(o []uint64) bool {
+	for i, in := range o[:min(len(o), len(s))] {
+		if s[i]&in != 0 {
+			return true
+		}
+	}
+	return false
+}
 
 func (s set) grown(words int) set { return append(s, make(set, words-len(s))...) }
 

@@ -10,16 +10,21 @@ import (
 	"github.com/earshot-mc/earshot/voice/relation"
 )
 
-// relate compiles what has been declared for the members of this turn. The rules of who may see whom are compiled in
+// relate compiles what has been declared for the members of this turn, and ties those to each other who are on different
+// backends and have a group or a declaration in common. The rules of who may see whom are compiled in
 // like a mute, so that a radio stays a radio when a vanished player is on it; should the outcome show a listener's ears
 // more than its eyes all the same, the turn is refused whole. limited is false in tests of that.
 func (h *Hub) relate(limited bool) error {
-	if h.standing.Domains.Revision()+h.standing.Listens.Revision()+h.standing.Edges.Revision() == 0 {
-		return nil // nothing was ever declared
+	h.compiler.Locate()
+	if h.standing.Domains.Revision()+h.standing.Listens.Revision()+h.standing.Edges.Revision() == 0 { // ever declared
+		for _, m := range h.members {
+			h.compiler.Tie(&m.Member, h.groups.Fellows(m.Slot()))
+		}
+		return nil
 	}
 	t := &h.declarations
 	t.Reset()
-	h.views, h.reached = h.views[:0], h.reached[:0]
+	h.views, h.reached, h.bySlot = h.views[:0], h.reached[:0], h.bySlot[:0]
 	for _, m := range h.members {
 		var f relation.Flags
 		if m.mute.Kind != line.NotMuted {
@@ -32,12 +37,18 @@ func (h *Hub) relate(limited bool) error {
 		t.Participant(slot, m.session, f)
 		for slot >= len(h.views) {
 			h.views, h.reached = append(h.views, nil), append(h.reached, math.MaxUint64)
+			h.bySlot = append(h.bySlot, nil)
 		}
-		h.views[slot] = m.Sees()
+		h.views[slot], h.bySlot[slot] = m.Sees(), m // what it sees changes in place
 		if limited {
 			t.Sight(slot, m.Sees())
 		}
 	}
+	t.Given(func(listener int, speakers []uint64) {
+		if m := h.bySlot[listener]; m != nil {
+			h.compiler.Tie(&m.Member, h.groups.Fellows(listener), speakers)
+		}
+	})
 	h.standing.Declare(t, func(player uuid.UUID) (int, bool) {
 		if m := h.byID[player]; m != nil {
 			return m.Slot(), true

@@ -103,6 +103,7 @@ type Member struct {
 	pageSent  time.Time
 	pageAt    uint64 // revision, view and permissions that page was made of
 	pageView  uint64
+	pageMoves uint64
 	pageBits  Bits
 }
 
@@ -145,6 +146,7 @@ type Hub struct {
 	declarations relation.Turn
 	declared     *relation.Table // nil: nothing
 	views        [][]uint64
+	bySlot       []*Member
 	reached      []uint64
 	undeclared   []string
 	refused      bool // the last turn was: nothing may be published before another one

@@ -116,6 +116,9 @@ func (w Why) String() string {
 	case route.MayNotListen:
 		return no + w.Listener + " lacks socketsvc.listen"
 	case route.Hidden:
+		if s, l := w.Why.Speaker, w.Why.Listener; s != nil && l != nil && s.Backend != l.Backend {
+			return no + "they are on different servers, " + s.Backend + " and " + l.Backend + ", and have no group or declared voice in common"
+		}
 		return no + "the server hides " + w.Speaker + " from " + w.Listener
 	case route.Untold:
 		return no + w.Listener + " has not received the roster with " + w.Speaker + " on it yet"

@@ -31,6 +31,7 @@ type Turn struct {
 	listens      []listen
 	edges        []edge
 	sights       []sight
+	given        func(listener int, speakers []uint64)
 }
 
 type participant struct {
@@ -69,7 +70,7 @@ func (t *Turn) Reset() {
 	}
 	t.listens, t.edges = t.listens[:0], t.edges[:0]
 	clear(t.sights)
-	t.sights = t.sights[:0]
+	t.sights, t.given = t.sights[:0], nil
 }
 
 // Participant says who is in a slot. The session tells one connection from any other that the slot has held or will
@@ -111,6 +112,10 @@ func (t *Turn) Edge(speaker, listener int) { t.edges = append(t.edges, edge{spea
 func (t *Turn) Sight(listener int, speakers []uint64) {
 	t.sights = append(t.sights, sight{listener, speakers})
 }
+
+// Given has tell called when the turn is compiled, once for each slot, with whom its domains, listens and edges give it,
+// before any set of [Turn.Sight] or view is read: a declaration may itself be the reason why somebody is shown.
+func (t *Turn) Given(tell func(listener int, speakers []uint64)) { t.given = tell }
 
 // Unseen is the error of a turn that would have given a listener the voice of somebody whom its view does not show.
 type Unseen struct{ Listener, Speaker int }
@@ -224,6 +229,11 @@ func (c *Compiler) relate(t *Turn) (undeclared []string) {
 	for _, e := range t.edges {
 		if e.listener >= 0 && e.listener < n && e.speaker >= 0 && e.speaker < n {
 			c.row(e.listener).add(e.speaker)
+		}
+	}
+	for slot := range n {
+		if t.given != nil {
+			t.given(slot, c.row(slot))
 		}
 	}
 	for _, s := range t.sights {

@@ -38,8 +38,10 @@ type Visibility uint8
 
 // The visibility rules.
 const (
-	TabList      Visibility = iota // those whom the backend shows in the player's tab list
-	EveryoneSeen                   // everybody, whatever the backends show
+	// TabList is of those whom the backend shows in the player's tab list. Of players on other backends, whom no backend
+	// could show or hide, it is of those to whom the player is tied: see [Compiler.Tie].
+	TabList      Visibility = iota
+	EveryoneSeen            // everybody, whatever the backends show
 )
 
 // ParseVisibility reads the setting: tab-list or everyone.
@@ -70,6 +72,10 @@ type Compiler struct {
 	epochs  uint64 // the last one given out
 	next    int    // slot at which Look goes on
 
+	backends map[string]set // who is where, as of Locate
+	located  set            // whose backend is known
+	moves    uint64
+
 	asked    []*world.Player // everybody; empty when that has changed
 	groups   Groups
 	declared *relation.Table
@@ -84,6 +90,7 @@ type Compiler struct {
 	hearing     set // who is neither deafened nor forbidden to listen
 	together    set
 	nobody      [3]set
+	away        set
 }
 
 // gathering is the members in one place.
@@ -95,7 +102,7 @@ type gathering struct {
 
 // NewCompiler returns a compiler without members.
 func NewCompiler(p Policy) *Compiler {
-	return &Compiler{policy: p, gatherings: make(map[*world.Place]*gathering)}
+	return &Compiler{policy: p, gatherings: make(map[*world.Place]*gathering), backends: make(map[string]set)}
 }
 
 // Add takes a member in. It hears and is heard once rosters have told of it; see [Compiler.Tell].
@@ -111,7 +118,7 @@ func (c *Compiler) Add(m *Member) {
 			c.words = words
 			for _, o := range c.members[:slot] {
 				if o != nil {
-					for _, s := range []*set{&o.sees, &o.named, &o.told, &o.heard} {
+					for _, s := range o.sets() {
 						*s = append(*s, 0)
 					}
 				}
@@ -119,9 +126,11 @@ func (c *Compiler) Add(m *Member) {
 		}
 	}
 	c.asked = c.asked[:0]
-	for _, s := range []*set{&m.sees, &m.named, &m.told, &m.heard} {
+	for _, s := range m.sets() {
 		*s = make(set, c.words)
 	}
+	m.backend = ""
+	m.listed.add(slot)
 	m.sight = m.Player.SightVersion() - 1 // Look has to look
 	c.epochs++
 	m.epoch = c.epochs
@@ -135,6 +144,7 @@ func (c *Compiler) Add(m *Member) {
 				m.sees.add(o.Slot())
 			}
 		case o.Player.Sees(m.Player.ID):
+			o.listed.add(slot)
 			o.sees.add(slot)
 			o.view++
 		}
@@ -153,6 +163,8 @@ func (c *Compiler) Drop(m *Member) {
 		if o == nil {
 			continue
 		}
+		o.listed.del(slot)
+		o.tied.del(slot)
 		if o.sees.has(slot) {
 			o.sees.del(slot)
 			o.named.del(slot)
@@ -161,6 +173,10 @@ func (c *Compiler) Drop(m *Member) {
 		}
 		o.heard.del(slot)
 	}
+}
+
+func (m *Member) sets() [6]*set {
+	return [...]*set{&m.sees, &m.named, &m.told, &m.heard, &m.listed, &m.tied}
 }
 
 // SetDeafened says whether the member wants to hear. Streams to it begin anew either way.
@@ -220,8 +236,15 @@ func (c *Compiler) look(m *Member) {
 			rest = rest[1:]
 		}
 	}
+	copy(m.listed, c.fresh)
+	c.resee(m)
+}
+
+// resee works out anew whom a member may know of.
+func (c *Compiler) resee(m *Member) {
 	changed := false
-	for i, now := range c.fresh {
+	for i := range m.sees {
+		now := m.listed[i] | m.tied[i]
 		changed = changed || now != m.sees[i]
 		m.sees[i] = now
 		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
@@ -232,6 +255,73 @@ func (c *Compiler) look(m *Member) {
 	}
 	if changed {
 		m.view++
+	}
+}
+
+// Locate looks on which backends everybody is, for [Compiler.Tie] and [Compiler.Away].
+func (c *Compiler) Locate() {
+	c.located = c.blank(c.located)
+	for name, s := range c.backends {
+		if s.empty() { // for a whole turn
+			delete(c.backends, name)
+			continue
+		}
+		c.backends[name] = c.blank(s)
+	}
+	for slot, m := range c.members {
+		if m == nil {
+			continue
+		}
+		backend := ""
+		if p := m.Player.Facts().Place; p != nil {
+			backend = p.Backend
+			if len(c.backends[backend]) == 0 {
+				c.backends[backend] = c.blank(nil)
+			}
+			c.located.add(slot)
+			c.backends[backend].add(slot)
+		}
+		if backend != m.backend {
+			m.backend = backend
+			c.moves++
+		}
+	}
+}
+
+// Moves counts the changes of who is on which backend that Locate has found.
+func (c *Compiler) Moves() uint64 { return c.moves }
+
+// Away has the slots of those who were on another backend than the member in the last Locate; nobody is where that is not
+// known. It is valid until the next call.
+func (c *Compiler) Away(m *Member) []uint64 {
+	c.away = c.blank(c.away)
+	if m.backend == "" || c.policy.Visibility == EveryoneSeen {
+		return c.away
+	}
+	copy(c.away, c.located)
+	for i, here := range c.backends[m.backend] {
+		c.away[i] &^= here
+	}
+	return c.away
+}
+
+// Tie says to whom the member has ties, by slot, such as a group that both are in: those of them who are on another
+// backend it may know of. On its own backend nobody is shown to it by a tie, for that backend may have hidden somebody.
+func (c *Compiler) Tie(m *Member, with ...[]uint64) {
+	changed := false
+	for i, word := range c.Away(m) {
+		now := uint64(0)
+		for _, w := range with {
+			if i < len(w) {
+				now |= word & w[i]
+			}
+		}
+		if now != m.tied[i] {
+			m.tied[i], changed = now, true
+		}
+	}
+	if changed {
+		c.resee(m)
 	}
 }
 

@@ -56,12 +56,15 @@ type Member struct {
 
 	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the speaker's reader
 
-	sight uint64 // version of the player's sight that sees was read at
+	sight uint64 // version of the player's sight that listed was read at
 	epoch uint64 // differs whenever streams to this listener must be new ones
-	// sees holds whom the member may know about, by speaker's slot, always itself too; named and told, parts of it, whom
+	// sees holds whom the member may know about, by speaker's slot: those whom its backend lists, always itself too, and
+	// those to whom it is tied. named and told, parts of it, whom
 	// the last roster made for it and the last one sent to it named. heard is told seen from the other side: who has
 	// been told of this member, by listener's slot.
 	sees, named, told, heard set
+	listed, tied             set
+	backend                  string // as [Compiler.Locate] found it; empty: not known
 	view                     uint64 // counts the changes of sees
 	deafened                 bool
 	rights                   Rights
