@@ -1,6 +1,9 @@
 package frame
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"math/bits"
+)
 
 // peekID reads the packet id at the start of a zlib stream without inflating
 // more than the id's bytes. A general inflate reader decodes a whole window
@@ -28,7 +31,7 @@ func peekID(z []byte) (id int32, ok bool) {
 		default:
 			return 0, false
 		}
-		if p.bad {
+		if p.bad || p.pos > uint(len(p.in))*8 {
 			return 0, false
 		}
 		if p.done {
@@ -44,14 +47,13 @@ func peekID(z []byte) (id int32, ok bool) {
 // peeker is the state of one peek; it lives on the stack.
 type peeker struct {
 	in    []byte
-	acc   uint64
-	n     uint // bits in acc
+	pos   uint // bits taken; past the end they read as zero, which is noticed at the end of the block
 	id    int32
 	got   int // id bytes so far
 	done  bool
 	bad   bool
-	lens  [286 + 30 + 138]uint8 // code lengths: literals, distances, and room for a last long repeat
-	count [16]uint16            // literal codes per length
+	lens  [296]uint8 // literals' code lengths, at most 286, and room for writing eight at a time
+	count [16]uint16 // literal codes per length
 }
 
 // literal takes the next byte of the plain text; an id of more than three
@@ -63,51 +65,33 @@ func (p *peeker) literal(c byte) {
 	p.bad = !p.done && p.got == 3
 }
 
-// refill makes at least 32 bits available, or all that remain. Bits past the
-// end read as zero and are noticed when they are consumed.
-func (p *peeker) refill() {
-	if len(p.in) >= 4 {
-		p.acc |= uint64(binary.LittleEndian.Uint32(p.in)) << p.n
-		p.in = p.in[4:]
-		p.n += 32
-		return
+// word is the next bits, at least 56 of them.
+func (p *peeker) word() uint64 {
+	i := p.pos >> 3
+	if i+8 <= uint(len(p.in)) {
+		return binary.LittleEndian.Uint64(p.in[i:]) >> (p.pos & 7)
 	}
-	for p.n < 32 && len(p.in) > 0 {
-		p.acc |= uint64(p.in[0]) << p.n
-		p.in = p.in[1:]
-		p.n += 8
+	var tail [8]byte
+	if i < uint(len(p.in)) {
+		copy(tail[:], p.in[i:])
 	}
+	return binary.LittleEndian.Uint64(tail[:]) >> (p.pos & 7)
 }
 
 func (p *peeker) bits(k uint) uint32 {
-	if p.n < k {
-		p.refill()
-	}
-	v := uint32(p.acc) & (1<<k - 1)
-	p.drop(k)
+	v := uint32(p.word()) & (1<<k - 1)
+	p.pos += k
 	return v
 }
 
-func (p *peeker) drop(k uint) {
-	if k > p.n {
-		p.bad = true
-		p.acc, p.n = 0, 0
-		return
-	}
-	p.acc >>= k
-	p.n -= k
-}
-
 func (p *peeker) stored() {
-	p.drop(p.n & 7)
+	p.pos = (p.pos + 7) &^ 7
 	size, check := p.bits(16), p.bits(16)
 	if size^check != 0xffff {
 		p.bad = true
 	}
 	for ; size > 0 && !p.done && !p.bad; size-- {
-		if c := byte(p.bits(8)); !p.bad {
-			p.literal(c)
-		}
+		p.literal(byte(p.bits(8)))
 	}
 }
 
@@ -123,91 +107,145 @@ func (p *peeker) fixed() {
 			p.lens[i] = 7
 		}
 	}
-	p.literals(280)
+	p.literals()
 }
 
 // codeOrder is the order in which a dynamic block sends the lengths of the
 // codes that its code lengths are written in (RFC 1951, 3.2.7).
 var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
+// A step is what one code of the code lengths stands for, so that the loop
+// over them, which is most of a peek, has nothing to decide: how many bits
+// there are of it, the length it gives, and how often.
+//
+//	bits 0-5 the code's bits and the extra bits, 6-9 the code's bits alone,
+//	10-16 the mask of the extra bits, 17-20 how often without them,
+//	21-24 the length, 25-28 all set to take the former length instead
+type step uint32
+
+func stepOf(symbol, bits uint32) step {
+	length, former, extra, times := symbol, uint32(0), uint32(0), uint32(1)
+	switch symbol {
+	case 16:
+		length, former, extra, times = 0, 15, 2, 3
+	case 17:
+		length, extra, times = 0, 3, 3
+	case 18:
+		length, extra, times = 0, 7, 11
+	}
+	return step(bits + extra | bits<<6 | (1<<extra-1)<<10 | times<<17 | length<<21 | former<<25)
+}
+
+func (s step) all() uint { return uint(s & 63) }
+func (s step) times(w uint64) uint {
+	return uint(s>>17&15) + uint(uint32(w>>(s>>6&15))&uint32(s>>10&127))
+}
+func (s step) former() uint            { return uint(s >> 25) }
+func (s step) length(before uint) uint { return uint(s>>21)&15 | before&s.former() }
+
 func (p *peeker) dynamic() {
-	literals, distances, codes := int(p.bits(5))+257, int(p.bits(5))+1, int(p.bits(4))+4
+	literals, distances, codes := uint(p.bits(5))+257, uint(p.bits(5))+1, uint(p.bits(4))+4
 	if literals > 286 || distances > 30 {
 		p.bad = true
 		return
 	}
-	var table [128]uint8 // the next 7 bits → symbol<<3 | length
-	if !p.codeTable(&table, codes) {
+	var table [128]step // by the next 7 bits
+	if !p.codeTable(&table, codes) || table[p.word()&127].former() != 0 {
 		p.bad = true
 		return
 	}
+	clear(p.lens[:])
 	clear(p.count[:])
-	// The distances' lengths stand between us and the data, so they are read too.
-	for i := 0; i < literals+distances; {
-		if p.n < 14 { // a code of at most 7 bits and at most 7 more
-			p.refill()
-		}
-		e := table[p.acc&127]
-		if e == 0 {
-			p.bad = true
-		}
-		p.drop(uint(e & 7))
-		length, times := e>>3, 1
-		switch length {
-		case 16:
-			if i == 0 {
-				p.bad = true
-				return
+	i, length := uint(0), uint(0)
+	for i < literals {
+		w := p.word()
+		was := p.pos
+		for range 4 { // of at most 14 bits each
+			s := table[w&127]
+			if s == 0 || i >= literals {
+				break
 			}
-			length, times = p.lens[i-1], 3+int(p.bits(2))
-		case 17:
-			length, times = 0, 3+int(p.bits(3))
-		case 18:
-			length, times = 0, 11+int(p.bits(7))
+			length = s.length(length)
+			times := s.times(w)
+			p.count[length&15] += uint16(times)
+			// Eight at once: what is too much is overwritten by the next, and long repeats are of zeros.
+			binary.LittleEndian.PutUint64(p.lens[i:], uint64(length)*lanes)
+			i += times
+			p.pos += s.all()
+			w >>= s.all()
 		}
-		if p.bad {
+		if p.pos == was {
+			p.bad = true
 			return
 		}
-		for range times {
-			if i < literals {
-				p.count[length]++
+	}
+	p.count[length&15] -= uint16(i - literals)
+	p.count[0] = 0
+	// The distances' lengths stand between us and the data: they are only passed over.
+	for i -= literals; i < distances; {
+		w := p.word()
+		was := p.pos
+		for range 4 {
+			s := table[w&127]
+			if s == 0 || i >= distances {
+				break
 			}
-			p.lens[i] = length
-			i++
+			i += s.times(w)
+			p.pos += s.all()
+			w >>= s.all()
 		}
-		if i > literals+distances {
+		if p.pos == was {
 			p.bad = true
+			return
 		}
 	}
-	p.count[0] = 0
-	p.literals(literals)
+	if i > distances {
+		p.bad = true
+		return
+	}
+	p.literals()
 }
 
 // codeTable reads the lengths of the code-length codes and spreads each code
 // over every 7-bit index it is the beginning of. It refuses a set of lengths
 // that asks for more codes than there are.
-func (p *peeker) codeTable(table *[128]uint8, codes int) bool {
+func (p *peeker) codeTable(table *[128]step, codes uint) bool {
 	var lens [19]uint8
-	for _, sym := range codeOrder[:codes] {
-		lens[sym] = uint8(p.bits(3))
-	}
-	code := 0 // in 7-bit units, most significant bit first
-	for length := uint8(1); length <= 7; length++ {
-		for sym, l := range lens {
-			if l != length {
-				continue
-			}
-			step := 128 >> length
-			if code+step > 128 {
-				return false
-			}
-			// Deflate packs codes bit-reversed: the first bit read is the code's highest.
-			first := int(reverse7[code])
-			for i := first; i < 128; i += 1 << length {
-				table[i] = uint8(sym)<<3 | length
-			}
-			code += step
+	w := p.word()
+	for i, sym := range codeOrder[:codes] {
+		if i == 16 { // 48 bits are taken
+			p.pos += 48
+			w = p.word()
 		}
+		lens[sym] = uint8(w & 7)
+		w >>= 3
+	}
+	p.pos += codes % 16 * 3
+	if codes == 16 {
+		p.pos += 48
+	}
+	var count, next [8]int // in 7-bit units, most significant bit first
+	for _, l := range lens {
+		count[l]++
+	}
+	code := 0
+	for l := 1; l <= 7; l++ {
+		next[l] = code
+		code += count[l] << (7 - l)
+	}
+	if code > 128 {
+		return false
+	}
+	for sym, l := range lens {
+		if l == 0 {
+			continue
+		}
+		// Deflate packs codes bit-reversed: the first bit read is the code's highest.
+		s := stepOf(uint32(sym), uint32(l))
+		for i := int(reverse7[next[l]]); i < 128; i += 1 << l {
+			table[i] = s
+		}
+		next[l] += 128 >> l
 	}
 	return true
 }
@@ -225,9 +263,9 @@ var reverse7 = func() (t [128]uint8) {
 
 // literals decodes symbols of the canonical code that lens and count describe
 // until the id is complete, the block ends, or a match comes.
-func (p *peeker) literals(n int) {
+func (p *peeker) literals() {
 	for !p.done && !p.bad {
-		sym := p.symbol(n)
+		sym := p.symbol()
 		switch {
 		case p.bad || sym > 256:
 			p.bad = true
@@ -239,27 +277,33 @@ func (p *peeker) literals(n int) {
 	}
 }
 
+// lanes is a one in each byte.
+const lanes = 0x0101010101010101
+
 // symbol walks the code lengths upwards: codes of one length are consecutive
 // numbers in symbol order. So few symbols are read that a look through the
 // lengths for the right one is cheaper than a table.
-func (p *peeker) symbol(n int) int {
-	if p.n < 15 {
-		p.refill()
-	}
+func (p *peeker) symbol() int {
+	w := p.word()
 	code, first := 0, 0
 	for length := 1; length <= 15; length++ {
-		code = code<<1 | int(p.acc>>(length-1)&1)
+		code = code<<1 | int(w&1)
+		w >>= 1
 		count := int(p.count[length])
-		if code-first < count {
-			p.drop(uint(length))
-			rest := code - first
-			for sym, l := range p.lens[:n] {
-				if int(l) == length {
-					if rest == 0 {
-						return sym
-					}
-					rest--
+		if rest := code - first; rest < count {
+			p.pos += uint(length)
+			for i := 0; i+8 <= len(p.lens); i += 8 {
+				// No length has more than five bits, so no lane borrows from its neighbour.
+				here := (0x80*lanes - (binary.LittleEndian.Uint64(p.lens[i:]) ^ uint64(length)*lanes)) & (0x80 * lanes)
+				n := bits.OnesCount64(here)
+				if rest >= n {
+					rest -= n
+					continue
 				}
+				for range rest {
+					here &= here - 1
+				}
+				return i + bits.TrailingZeros64(here)/8
 			}
 			break
 		}
