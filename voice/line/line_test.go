@@ -335,3 +335,46 @@ func FuzzParseS2C(f *testing.F) {
 		}
 	})
 }
+
+// Each line has vectors that pass and vectors that do not.
+func TestEveryLineHasVectors(t *testing.T) {
+	seen := map[string]bool{}
+	for _, v := range append(vectors(t, "c2s.txt"), vectors(t, "group.txt")...) {
+		name, rest, _ := strings.Cut(v.text, ":")
+		if name+":" == groupPrefix {
+			name, _, _ = strings.Cut(rest, " ")
+		}
+		seen[name+" "+v.outcome] = true
+	}
+	for _, v := range vectors(t, "s2c.txt") {
+		name, _, _ := strings.Cut(v.text, " ")
+		name, _, _ = strings.Cut(name, "\n")
+		if _, err := parseUUID(name); err == nil {
+			name = "roster"
+		}
+		seen[name+" "+v.outcome] = true
+		if strings.HasPrefix(v.text, resultPrefix) {
+			for word := range strings.SplitSeq(v.text[len(resultPrefix):], " ") {
+				seen[word+" of a result "+v.outcome] = true
+			}
+		}
+	}
+	want := []string{}
+	for _, prefix := range []string{deafenPrefix, rangePrefix} {
+		want = append(want, strings.TrimSuffix(prefix, ":")+" ok", strings.TrimSuffix(prefix, ":")+" close 1003")
+	}
+	for _, f := range forms {
+		want = append(want, f.word+" ok", f.word+" close 1003", f.word+" of a result ok")
+	}
+	for _, c := range codes {
+		want = append(want, c+" of a result ok")
+	}
+	for _, l := range []string{"roster", speakersHeader, groupsHeader, "SSVC_POSE_V1", "SSVC_MUTE_V1", "SSVC_RANGES_V1", "SSVC_GROUP_RESULT_V1"} {
+		want = append(want, l+" ok", l+" reject")
+	}
+	for _, w := range want {
+		if !seen[w] {
+			t.Errorf("no vector: %s", w)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -264,4 +265,65 @@ func FuzzParseS2C(f *testing.F) {
 			t.Fatalf("encodes to %x, was %x", again, b)
 		}
 	})
+}
+
+// Each layout has vectors at each of its bounds and right behind it.
+func TestVectorsStandAtTheBounds(t *testing.T) {
+	for _, l := range []struct {
+		file, format string
+		kinds        []byte // first bytes; nil: there is no kind
+		head         int
+		counts       int // where stream and sequence are; -1: nowhere
+		position     int // where dx and dz are; -1: nowhere
+	}{
+		{"c2s.txt", "v1", nil, 0, -1, -1},
+		{"c2s.txt", "v2", nil, HeadC2SV2, HeadC2SV2 - 16, -1},
+		{"c2s.txt", "board", []byte{0, 1}, HeadC2SBoard, HeadC2SBoard - 16, -1},
+		{"s2c.txt", "v1", nil, HeadS2CV1, -1, HeadS2CV1 - 8},
+		{"s2c.txt", "v2", nil, HeadS2CV2, HeadS2CV2 - 16, HeadS2CV2 - 24},
+		{"s2c.txt", "spatial", []byte{0}, HeadS2CPlayer, HeadS2CPlayer - 16, HeadS2CPlayer - 24},
+		{"s2c.txt", "spatial", []byte{1}, HeadS2CChannel, HeadS2CChannel - 16, HeadS2CChannel - 24},
+		{"s2c.txt", "spatial", []byte{2}, HeadS2CPlayer, HeadS2CPlayer - 16, HeadS2CPlayer - 24},
+	} {
+		seen := map[string]bool{}
+		for _, v := range vectors(t, l.file) {
+			if v.format != l.format || l.kinds != nil && (len(v.bytes) == 0 || bytes.IndexByte(l.kinds, v.bytes[0]) < 0) {
+				continue
+			}
+			n := len(v.bytes)
+			seen[fmt.Sprintf("%s, opus %d", v.outcome, n-l.head)] = true
+			if n <= l.head || n > l.head+MaxOpus {
+				continue
+			}
+			if l.counts >= 0 {
+				seen[fmt.Sprintf("%s, stream %d", v.outcome, int64(binary.BigEndian.Uint64(v.bytes[l.counts:])))] = true
+				seen[fmt.Sprintf("%s, sequence %d", v.outcome, int64(binary.BigEndian.Uint64(v.bytes[l.counts+8:])))] = true
+			}
+			for i := 0; l.position >= 0 && i < 2; i++ {
+				seen[fmt.Sprintf("%s, %s %08x", v.outcome, []string{"dx", "dz"}[i], binary.BigEndian.Uint32(v.bytes[l.position+4*i:]))] = true
+			}
+		}
+		want := []string{"discard length, opus 0", "ok, opus 1", "ok, opus 1275", "discard length, opus 1276"}
+		if l.head > 0 {
+			want = append(want, "discard length, opus -1")
+		}
+		if l.counts >= 0 {
+			want = append(want, "discard stream, stream 0", "discard stream, stream -1", "discard stream, stream -9223372036854775808",
+				"ok, stream 1", "ok, stream 9223372036854775807", "ok, sequence 0", "discard sequence, sequence -1",
+				"discard sequence, sequence -9223372036854775808", "ok, sequence 9223372036854775806", "discard sequence, sequence 9223372036854775807")
+		}
+		if l.position >= 0 {
+			for _, axis := range []string{"dx", "dz"} {
+				for _, bits := range []string{"7f800000", "ff800000", "7fc00000", "7f800001"} {
+					want = append(want, "discard position, "+axis+" "+bits)
+				}
+			}
+			want = append(want, "ok, dx 7f7fffff", "ok, dz ff7fffff")
+		}
+		for _, w := range want {
+			if !seen[w] {
+				t.Errorf("%s has no vector of %s, kinds %v: %s", l.file, l.format, l.kinds, w)
+			}
+		}
+	}
 }
