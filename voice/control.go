@@ -77,6 +77,12 @@ func (g *Gateway) SetGain(r gain.Rules) error { return g.hub.SetGain(r) }
 // must not block. What it has declared is in force when Declare returns, for those listeners who know of the speaker.
 func (g *Gateway) Declare(change func(b *relation.Book) error) error { return g.hub.Declare(change) }
 
+// SetDeclared says what the configuration declares, in place of what it declared before. It adds to what [Gateway.Declare]
+// has declared, is not reported to Changed, and cannot be withdrawn by anything else. With an error nothing has changed.
+func (g *Gateway) SetDeclared(d relation.Declarations) error {
+	return g.hub.Declare(func(b *relation.Book) error { return b.Fix(d) })
+}
+
 // Apply takes in state from where it is stored, without telling Changed of it. What can be taken is; the error names the
 // rest.
 func (g *Gateway) Apply(c Changes) error { return g.hub.Apply(c) }

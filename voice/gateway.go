@@ -21,6 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/conn"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
 )
@@ -41,7 +42,10 @@ type Config struct {
 
 	Groups group.Limits // the zero value switches groups off; see [Gateway.SetGroups]
 
-	// Standing is state that is there from the start: of the configuration, or from where it is stored. Changed is told of
+	// Declared is what the configuration declares; see [Gateway.SetDeclared].
+	Declared relation.Declarations
+
+	// Standing is state that is there from the start, from where it is stored. Changed is told of
 	// what changes of it later, from any source but [Gateway.Apply]; it must not block, and nil is nobody.
 	Standing Changes
 	Changed  func(Changes)
@@ -116,7 +120,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	done := make(chan struct{})
 	go func() { defer close(done); h.Run(ctx) }()
 	g.stopHub = func() { cancel(); <-done }
-	if err := errors.Join(h.SetSoundboard(!cfg.SoundboardOff), h.SetGroups(cfg.Groups), h.Apply(cfg.Standing)); err != nil {
+	if err := errors.Join(h.SetSoundboard(!cfg.SoundboardOff), h.SetGroups(cfg.Groups), g.SetDeclared(cfg.Declared), h.Apply(cfg.Standing)); err != nil {
 		g.log.Error("some of the state that lasts cannot be used", "error", err)
 	}
 	return g

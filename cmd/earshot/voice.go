@@ -44,15 +44,15 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 		for _, m := range members {
 			d.Members = append(d.Members, uuid.MustParse(m)) // checked by Load
 		}
-		c.Standing.Domains = append(c.Standing.Domains, d)
+		c.Declared.Domains = append(c.Declared.Domains, d)
 	}
 	for _, l := range v.Listens {
-		c.Standing.Listens = append(c.Standing.Listens, relation.Listen{Listener: uuid.MustParse(l.Listener), Domain: l.Domain})
+		c.Declared.Listens = append(c.Declared.Listens, relation.Listen{Listener: uuid.MustParse(l.Listener), Domain: l.Domain})
 	}
 	for _, e := range v.Edges {
-		c.Standing.Edges = append(c.Standing.Edges, relation.Edge{Speaker: uuid.MustParse(e.Speaker), Listener: uuid.MustParse(e.Listener)})
+		c.Declared.Edges = append(c.Declared.Edges, relation.Edge{Speaker: uuid.MustParse(e.Speaker), Listener: uuid.MustParse(e.Listener)})
 	}
-	for _, d := range c.Standing.Domains {
+	for _, d := range c.Declared.Domains {
 		if err := d.Check(); err != nil {
 			return c, err
 		}

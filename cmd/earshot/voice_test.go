@@ -45,7 +45,7 @@ func TestVoiceSettings(t *testing.T) {
 			t.Errorf("type %d is %q", typ, word)
 		}
 	}
-	if s := c.Standing; len(s.Domains) != 1 || len(s.Domains[0].Members) != 1 || s.Domains[0].Members[0].String() != id || len(s.Listens) != 1 {
+	if s := c.Declared; len(s.Domains) != 1 || len(s.Domains[0].Members) != 1 || s.Domains[0].Members[0].String() != id || len(s.Listens) != 1 {
 		t.Errorf("%+v", s)
 	}
 	v.Domains["a blank"] = nil

@@ -16,7 +16,7 @@ import (
 // more than its eyes all the same, the turn is refused whole. limited is false in tests of that.
 func (h *Hub) relate(limited bool) error {
 	h.compiler.Locate()
-	if h.standing.Domains.Revision()+h.standing.Listens.Revision()+h.standing.Edges.Revision() == 0 { // ever declared
+	if h.standing.Revision() == 0 { // nothing was ever declared
 		for _, m := range h.members {
 			h.compiler.Tie(&m.Member, h.groups.Fellows(m.Slot()))
 		}

@@ -131,7 +131,7 @@ func (h *Hub) report() {
 	}
 }
 
-// Apply takes in state from where it is stored, or from the configuration; it is not reported to Changed. What can be
+// Apply takes in state from where it is stored; it is not reported to Changed. What can be
 // taken is taken; the error names the rest.
 func (h *Hub) Apply(c Changes) error {
 	return h.try(func(time.Time) error {

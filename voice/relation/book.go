@@ -19,6 +19,44 @@ type Book struct {
 	Domains Ledger[Domain]
 	Listens Ledger[Listen]
 	Edges   Ledger[Edge]
+
+	fixed     Declarations
+	revisions uint64 // of fixed
+}
+
+// Declarations are what somebody declares, whole.
+type Declarations struct {
+	Domains []Domain
+	Listens []Listen
+	Edges   []Edge
+}
+
+// Fix declares all this besides the ledgers, in place of what was fixed before: what the configuration says. Nothing but
+// another call withdraws any of it. With an error nothing has changed.
+func (b *Book) Fix(d Declarations) error {
+	if err := errors.Join(check(d.Domains), check(d.Listens), check(d.Edges)); err != nil {
+		return err
+	}
+	b.fixed = d
+	b.revisions++
+	return nil
+}
+
+func check[R record](all []R) error {
+	for _, r := range all {
+		if err := r.Check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Fixed is what was declared by [Book.Fix]. It is the book's: do not write to it.
+func (b *Book) Fixed() Declarations { return b.fixed }
+
+// Revision counts the changes.
+func (b *Book) Revision() uint64 {
+	return b.revisions + b.Domains.revision + b.Listens.revision + b.Edges.revision
 }
 
 // Domain is a standing domain.
@@ -91,25 +129,34 @@ func (b *Book) RemoveMember(domain string, player uuid.UUID) bool {
 
 // Declare declares everything for a turn. slot finds the connection of a player; who has none takes part in nothing.
 func (b *Book) Declare(t *Turn, slot func(player uuid.UUID) (int, bool)) {
-	for _, d := range b.Domains.records {
+	each(b.fixed.Domains, b.Domains.records, func(d Domain) {
 		t.Domain(d.Name) // also when nobody of it is there
 		for _, m := range d.Members {
 			if s, ok := slot(m); ok {
 				t.Domain(d.Name, s)
 			}
 		}
-	}
-	for _, l := range b.Listens.records {
+	})
+	each(b.fixed.Listens, b.Listens.records, func(l Listen) {
 		if s, ok := slot(l.Listener); ok {
 			t.Listen(s, l.Domain)
 		}
-	}
-	for _, e := range b.Edges.records {
+	})
+	each(b.fixed.Edges, b.Edges.records, func(e Edge) {
 		from, ok := slot(e.Speaker)
 		to, too := slot(e.Listener)
 		if ok && too {
 			t.Edge(from, to)
 		}
+	})
+}
+
+func each[R record](fixed []R, records map[string]R, do func(R)) {
+	for _, r := range fixed {
+		do(r)
+	}
+	for _, r := range records {
+		do(r)
 	}
 }
 
@@ -126,9 +173,6 @@ type Ledger[R record] struct {
 	dirty    map[string]struct{}
 	revision uint64
 }
-
-// Revision counts the changes.
-func (l *Ledger[R]) Revision() uint64 { return l.revision }
 
 // Put takes a record in, in place of the one of its key.
 func (l *Ledger[R]) Put(r R) error {

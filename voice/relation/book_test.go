@@ -72,6 +72,39 @@ func TestStandingDeclarations(t *testing.T) {
 	}
 }
 
+// What the configuration declares adds to what administrators declare, and neither takes from the other.
+func TestFixedDeclarations(t *testing.T) {
+	var b Book
+	b.AddMembers("RED", who(bob))
+	fixed := Declarations{
+		Domains: []Domain{{"RED", []uuid.UUID{who(alice)}}}, Listens: []Listen{{who(carol), "RED"}}, Edges: []Edge{{who(carol), who(alice)}},
+	}
+	if err := b.Fix(fixed); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := declared(t, &b); !slices.Equal(got, []string{"alice>bob", "alice>carol", "bob>alice", "bob>carol", "carol>alice"}) {
+		t.Errorf("%v", got)
+	}
+	b.Domains.Delete("RED")
+	if got, warned := declared(t, &b); !slices.Equal(got, []string{"alice>carol", "carol>alice"}) || warned != nil {
+		t.Errorf("%v, warned of %v", got, warned)
+	}
+	revision := b.Revision()
+	if err := b.Fix(Declarations{Edges: []Edge{{who(1), who(1)}}}); err == nil || b.Revision() != revision || len(b.Fixed().Domains) != 1 {
+		t.Errorf("%v, %+v", err, b.Fixed())
+	}
+	b.AddMembers("RED", who(bob))
+	if err := b.Fix(Declarations{}); err != nil || b.Revision() == revision {
+		t.Error(err)
+	}
+	if got, _ := declared(t, &b); len(got) != 0 {
+		t.Errorf("%v", got)
+	}
+	if put, _ := b.Domains.Changes(); len(put) != 1 || len(put[0].Members) != 1 {
+		t.Errorf("the store is told %+v", put)
+	}
+}
+
 func TestTheStoreIsKeptUpToDate(t *testing.T) {
 	var b, mirror Book
 	sync := func() {
@@ -84,9 +117,9 @@ func TestTheStoreIsKeptUpToDate(t *testing.T) {
 	b.Listens.Put(Listen{who(3), "RED"})
 	b.Edges.Put(Edge{who(1), who(2)})
 	sync()
-	revision := b.Domains.Revision()
+	revision := b.Revision()
 	b.RemoveMember("RED", who(1))
-	if b.Domains.Revision() == revision {
+	if b.Revision() == revision {
 		t.Error("a change is not counted")
 	}
 	b.Listens.Delete(Listen{who(3), "RED"}.Key())
