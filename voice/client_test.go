@@ -48,6 +48,7 @@ func TestClientKnowsItsControls(t *testing.T) {
 	if err := old.Group(line.GroupRequest{Verb: line.Leave}); !errors.Is(err, vc.ErrNotGranted) {
 		t.Errorf("groups were not asked for: %v", err)
 	}
+	s.count("accepted", 1, func(st Stats) uint64 { return st.Accepted }) // or it might replace the newer one
 	c := dial(caps.Newest())
 	until("the lines of the connect", func() bool {
 		return c.Groups() != nil && c.Ranges() == line.Ranges{Whisper: true} && c.Mute() == line.Mute{}

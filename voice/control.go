@@ -6,11 +6,11 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
-	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/route"
 )
 
 // Bits are the permissions of one player that voice asks for.
@@ -70,8 +70,8 @@ func (g *Gateway) Mutes() ([]mute.Record, error) { return g.hub.Mutes() }
 // SetGroups changes the settings of groups. Switched off, requests close with 1003 and groups mean nothing, but are kept.
 func (g *Gateway) SetGroups(l group.Limits) error { return g.hub.SetGroups(l) }
 
-// SetGain changes how far voices carry.
-func (g *Gateway) SetGain(r gain.Rules) error { return g.hub.SetGain(r) }
+// SetPolicy changes how far voices carry, who hears spectators, and whether those whom backends hide are heard.
+func (g *Gateway) SetPolicy(p route.Policy) error { return g.hub.SetPolicy(p) }
 
 // Declare has change alter who is given whose voice outright: domains, listens and edges. It runs in the voice turn and
 // must not block. What it has declared is in force when Declare returns, for those listeners who know of the speaker.

@@ -93,7 +93,7 @@ func TestRangesLine(t *testing.T) {
 	a.told("SSVC_RANGES_V1 ", "1 0")
 	a.text("SSVC_RANGE_V1:shout") // accepted, although it is off
 	a.text("SSVC_RANGE_V1:shout")
-	if err := s.gw.SetGain(gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}); err != nil {
+	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	a.told("SSVC_RANGES_V1 ", "1 1")
@@ -101,7 +101,7 @@ func TestRangesLine(t *testing.T) {
 		l := a.lines("")
 		return slices.ContainsFunc(l, func(t string) bool { return strings.Contains(t, "SSVC_SHOUTING_V1 "+a.player.ID.String()) })
 	})
-	if err := s.gw.SetGain(gain.Rules{Default: 48}); err != nil {
+	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48}}); err != nil {
 		t.Fatal(err)
 	}
 	a.told("SSVC_RANGES_V1 ", "0 0")
@@ -564,4 +564,16 @@ func TestWhyWithoutAConnection(t *testing.T) {
 	if err != nil || w.Heard() || !strings.Contains(w.String(), "no voice connection") {
 		t.Errorf("%v, %v", w, err)
 	}
+}
+
+// TestSetEnabled: voice that is switched off ends all sockets, and takes new ones again when it is switched on.
+func TestSetEnabled(t *testing.T) {
+	s := open(t, Config{})
+	a := s.join("anna", 0, spatial)
+	s.gw.SetEnabled(false)
+	a.ends("1001 shutting down")
+	b := s.dial(s.player("ben", 1), v2)
+	b.ends("1001 shutting down")
+	s.gw.SetEnabled(true)
+	s.join("cid", 2, spatial)
 }

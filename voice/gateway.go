@@ -81,6 +81,7 @@ type Gateway struct {
 
 	mu       sync.Mutex
 	closed   bool
+	off      bool
 	serving  sync.WaitGroup // calls of Accept; grows with mu held and closed unset only
 	conns    map[uuid.UUID]*conn.Conn
 	sockets  map[*socket.Socket]struct{} // that have not ended, replaced ones included
@@ -130,7 +131,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 // with [socket.Replaced]. c is what was negotiated, out of [Offers].
 func (g *Gateway) Accept(sock *socket.Socket, player uuid.UUID, c caps.Set) {
 	g.mu.Lock()
-	if g.closed {
+	if g.closed || g.off {
 		g.mu.Unlock()
 		g.refuse(sock, socket.ShuttingDown)
 		return
@@ -190,6 +191,18 @@ func (g *Gateway) Speakers() *speaker.Set { return g.speakers }
 // SetSoundboard switches the soundboard on or off; that is in force for the next frame when it returns. While it is off
 // clients still negotiate it, and all that they send by it is dropped, so that they do not send it by the microphone.
 func (g *Gateway) SetSoundboard(on bool) error { return g.hub.SetSoundboard(on) }
+
+// SetEnabled switches voice off, which ends all sockets with [socket.ShuttingDown] and refuses new ones, or on again.
+func (g *Gateway) SetEnabled(on bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.off = !on; on {
+		return
+	}
+	for _, k := range g.conns {
+		k.Close(socket.ShuttingDown)
+	}
+}
 
 // Close ends all sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for the hub. Accept
 // refuses from now on.

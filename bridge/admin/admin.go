@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -18,7 +19,7 @@ import (
 // Admin holds the metrics and serves both pages. Metrics are to be added before
 // it serves.
 type Admin struct {
-	networks []netip.Prefix
+	networks atomic.Pointer[[]netip.Prefix]
 	registry *prometheus.Registry
 	health   func() Health
 }
@@ -41,12 +42,18 @@ func Loopback() []netip.Prefix {
 // of /healthz; nil is [Loopback], an empty list nobody. health is called for each
 // request to /healthz.
 func New(networks []netip.Prefix, health func() Health) *Admin {
+	a := &Admin{registry: prometheus.NewRegistry(), health: health}
+	a.SetNetworks(networks)
+	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return a
+}
+
+// SetNetworks changes who may see everything, as New has it.
+func (a *Admin) SetNetworks(networks []netip.Prefix) {
 	if networks == nil {
 		networks = Loopback()
 	}
-	a := &Admin{networks: networks, registry: prometheus.NewRegistry(), health: health}
-	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return a
+	a.networks.Store(&networks)
 }
 
 // Gauge adds a value that goes up and down. It panics, like all that add, when
@@ -108,7 +115,7 @@ func (a *Admin) allowed(r *http.Request) bool {
 		return false
 	}
 	addr := from.Addr().Unmap().WithZone("")
-	for _, n := range a.networks {
+	for _, n := range *a.networks.Load() {
 		if n.Contains(addr) {
 			return true
 		}

@@ -133,3 +133,16 @@ func TestNamesAreChecked(t *testing.T) {
 	}()
 	a.Gauge("earshot_x_total", "X.", func() float64 { return 0 })
 }
+
+// TestSetNetworks: who may see everything can be changed while it is served.
+func TestSetNetworks(t *testing.T) {
+	a := New(nil, running)
+	a.SetNetworks([]netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")})
+	if near, far := get(a.Metrics(), here).Code, get(a.Metrics(), there).Code; near != 403 || far != 200 {
+		t.Error(near, far)
+	}
+	a.SetNetworks(nil)
+	if near, far := get(a.Metrics(), here).Code, get(a.Metrics(), there).Code; near != 200 || far != 403 {
+		t.Error(near, far)
+	}
+}

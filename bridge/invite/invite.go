@@ -33,17 +33,21 @@ type Issuer interface {
 // Config is how invitations are made. Tokens is required.
 type Config struct {
 	Tokens Issuer
+	Terms  Terms // at the start; see [Inviter.Apply]
+	// Allowed says whether a player may have it; nil: everybody.
+	Allowed func(player uuid.UUID) bool
+	Log     *slog.Logger // nil: none
+}
+
+// Terms are what an administrator may choose about invitations.
+type Terms struct {
 	// PublicURL is the base URL to offer. Where it is empty, the player's own way
 	// to the game is: voice is served on the same port.
 	PublicURL string
 	// TLS says that this port speaks TLS, so that https is offered. Browsers
 	// have no microphone without it, but on loopback.
 	TLS bool
-	// Enabled says whether there is voice at all, at this moment; nil: always.
-	Enabled func() bool
-	// Allowed says whether a player may have it; nil: everybody.
-	Allowed func(player uuid.UUID) bool
-	Log     *slog.Logger // nil: none
+	Off bool // there is no voice
 }
 
 // Inviter is the [session.Channels] of the voice channels. Its methods may be
@@ -52,7 +56,9 @@ type Inviter struct {
 	cfg Config
 
 	mu      sync.Mutex
+	terms   Terms
 	present map[uuid.UUID]player // by the newest session
+	refused map[uuid.UUID]bool   // those who asked while there was no voice
 
 	// Counts since the start.
 	Offered     atomic.Uint64 // handshakes sent
@@ -76,7 +82,25 @@ func New(cfg Config) *Inviter {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Inviter{cfg: cfg, present: make(map[uuid.UUID]player)}
+	return &Inviter{cfg: cfg, terms: cfg.Terms, present: make(map[uuid.UUID]player), refused: make(map[uuid.UUID]bool)}
+}
+
+// Apply changes the terms of invitations from now on. Players who asked in vain while there was no voice are invited
+// when there is.
+func (i *Inviter) Apply(t Terms) {
+	i.mu.Lock()
+	i.terms = t
+	var now []player
+	if !t.Off {
+		for id := range i.refused {
+			now = append(now, i.present[id])
+		}
+		clear(i.refused)
+	}
+	i.mu.Unlock()
+	for _, p := range now {
+		i.invite(p)
+	}
 }
 
 // Owns tells the channels that never pass the proxy, in either direction.
@@ -110,7 +134,11 @@ func (i *Inviter) Registered(p session.Player, channels []string) {
 
 // Joined notes the player's session, so that the end of an older one of the same
 // player does not void what the newer one was given.
-func (i *Inviter) Joined(p session.Player) { i.note(p) }
+func (i *Inviter) Joined(p session.Player) {
+	i.mu.Lock()
+	i.present[p.ID()] = p
+	i.mu.Unlock()
+}
 
 // Left voids the player's token.
 func (i *Inviter) Left(p session.Player) {
@@ -121,13 +149,8 @@ func (i *Inviter) Left(p session.Player) {
 		return
 	}
 	delete(i.present, id)
+	delete(i.refused, id)
 	i.cfg.Tokens.Forget(id)
-}
-
-func (i *Inviter) note(p player) {
-	i.mu.Lock()
-	i.present[p.ID()] = p
-	i.mu.Unlock()
 }
 
 func (i *Inviter) ignore(p player, channel string) {
@@ -137,9 +160,15 @@ func (i *Inviter) ignore(p player, channel string) {
 
 // invite sends a handshake, or the reason why there is none.
 func (i *Inviter) invite(p player) {
-	i.note(p)
 	id := p.ID()
-	if i.cfg.Enabled != nil && !i.cfg.Enabled() {
+	i.mu.Lock()
+	terms := i.terms
+	i.present[id] = p
+	if terms.Off {
+		i.refused[id] = true
+	}
+	i.mu.Unlock()
+	if terms.Off {
 		i.unavailable(p, offer.Disabled)
 		return
 	}
@@ -147,10 +176,10 @@ func (i *Inviter) invite(p player) {
 		i.unavailable(p, offer.NoPermission)
 		return
 	}
-	url := i.cfg.PublicURL
+	url := terms.PublicURL
 	if url == "" {
 		var ok bool
-		if url, ok = baseURL(p.Host(), p.Port(), i.cfg.TLS); !ok {
+		if url, ok = baseURL(p.Host(), p.Port(), terms.TLS); !ok {
 			i.cfg.Log.Debug("no voice for a client that did not say which address it joined by", "player", id)
 			i.unavailable(p, offer.Disabled)
 			return

@@ -147,10 +147,10 @@ func TestForgedMessages(t *testing.T) {
 }
 
 func TestUnavailable(t *testing.T) {
-	enabled, allowed := true, true
+	allowed := true
 	i, c := New(Config{
 		Tokens:  token.New(10),
-		Enabled: func() bool { return enabled },
+		Terms:   Terms{Off: true},
 		Allowed: func(uuid.UUID) bool { return allowed },
 	}), newClient()
 	ask := func() string {
@@ -158,11 +158,18 @@ func TestUnavailable(t *testing.T) {
 		what, _ := c.last(t)
 		return what
 	}
-	enabled = false
 	if got := ask(); got != "unavailable disabled" {
 		t.Error(got)
 	}
-	enabled, allowed = true, false
+	allowed = false
+	i.Apply(Terms{})
+	if got, _ := c.last(t); got != "unavailable no_permission" {
+		t.Errorf("who asked in vain is told %q when there is voice", got)
+	}
+	i.Apply(Terms{PublicURL: "https://voice.example"})
+	if got, _ := c.last(t); got != "" {
+		t.Errorf("told %q without having been refused for want of voice", got)
+	}
 	if got := ask(); got != "unavailable no_permission" {
 		t.Error(got)
 	}
@@ -175,7 +182,7 @@ func TestUnavailable(t *testing.T) {
 	if got := ask(); got != "unavailable rate_limited" {
 		t.Error(got)
 	}
-	if i.Unavailable.Load() != 3 || i.Offered.Load() != 5 {
+	if i.Unavailable.Load() != 4 || i.Offered.Load() != 5 {
 		t.Error(i.Unavailable.Load(), i.Offered.Load())
 	}
 }
@@ -183,14 +190,14 @@ func TestUnavailable(t *testing.T) {
 // Clients before 1.13 read channel names of at most 20 characters, and lose their
 // connection over a longer one.
 func TestOldClientsSurvive(t *testing.T) {
-	enabled := true
-	i, c := New(Config{Tokens: token.New(10), Enabled: func() bool { return enabled }}), newClient()
+	i, c := New(Config{Tokens: token.New(10)}), newClient()
 	c.protocol = 340 // 1.12.2
 	i.Message(c, offer.Hello, hello)
 	if len(c.sent) != 1 || len(c.sent[0].channel) > 20 {
 		t.Errorf("%v", c.sent)
 	}
-	enabled, c.sent = false, nil
+	c.sent = nil
+	i.Apply(Terms{Off: true})
 	i.Message(c, offer.Hello, hello)
 	if len(c.sent) != 0 {
 		t.Errorf("sent on %s", c.sent[0].channel)
@@ -235,7 +242,7 @@ func TestBaseURL(t *testing.T) {
 func TestPublicURLAndOddHosts(t *testing.T) {
 	c := newClient()
 	c.host = "evil\x00host"
-	i := New(Config{Tokens: token.New(10), PublicURL: "https://voice.example", TLS: true})
+	i := New(Config{Tokens: token.New(10), Terms: Terms{PublicURL: "https://voice.example", TLS: true}})
 	i.Message(c, offer.Hello, hello)
 	if what, _ := c.last(t); what != "handshake https://voice.example" {
 		t.Error(what)

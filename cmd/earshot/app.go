@@ -294,8 +294,8 @@ func (a *app) start(ln net.Listener) (*running, error) {
 
 	tokens := token.New(1 << 16)
 	inviter := invite.New(invite.Config{
-		Tokens: tokens, PublicURL: a.conf.Voice.PublicURL, TLS: a.tls != nil,
-		Enabled: func() bool { return a.conf.Voice.Enabled }, Log: a.log.With("room", "invite"),
+		Tokens: tokens, Log: a.log.With("room", "invite"),
+		Terms: invite.Terms{PublicURL: a.conf.Voice.PublicURL, TLS: a.tls != nil, Off: !a.conf.Voice.Enabled},
 	})
 	compiled, err := proxy.Compile(settings)
 	if err != nil {

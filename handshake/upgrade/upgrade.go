@@ -89,6 +89,7 @@ const writeTimeout = 5 * time.Second
 // Handler serves [Path].
 type Handler struct {
 	cfg      Config
+	origins  atomic.Pointer[[]string]
 	failures failures
 	mu       sync.Mutex  // held while stopped is set and while serving grows
 	stopped  atomic.Bool // readable without it
@@ -100,8 +101,13 @@ func New(cfg Config) *Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Handler{cfg: cfg}
+	h := &Handler{cfg: cfg}
+	h.SetOrigins(cfg.Origins)
+	return h
 }
+
+// SetOrigins replaces [Config].Origins for requests from now on.
+func (h *Handler) SetOrigins(origins []string) { h.origins.Store(&origins) }
 
 // Stop refuses every request from now on. Sockets that are open stay so.
 func (h *Handler) Stop() {
@@ -261,7 +267,7 @@ func (h *Handler) originAllowed(r *http.Request) bool {
 	if u.Host != "" && strings.EqualFold(withoutPort(u.Host, u.Scheme), withoutPort(r.Host, u.Scheme)) {
 		return true
 	}
-	return slices.ContainsFunc(h.cfg.Origins, func(o string) bool { return strings.EqualFold(o, origins[0]) })
+	return slices.ContainsFunc(*h.origins.Load(), func(o string) bool { return strings.EqualFold(o, origins[0]) })
 }
 
 // withoutPort drops the port that the scheme implies.

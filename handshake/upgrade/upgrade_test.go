@@ -235,7 +235,8 @@ func TestStatuses(t *testing.T) {
 		{"two origins", []string{"Origin: http://voice.example:25565\nOrigin: http://voice.example:25565"}, 403, "origin"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			s := start(t, func(cfg *Config) { cfg.Origins = []string{"https://panel.example"} })
+			s := start(t, func(cfg *Config) { cfg.Origins = []string{"http://panel.example"} }) // as it was before
+			s.SetOrigins([]string{"https://panel.example"})
 			request := s.request(c.change...)
 			if c.name == "body" {
 				request += "abc"

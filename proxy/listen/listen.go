@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -72,7 +73,7 @@ type Config struct {
 
 // Listener accepts from one TCP listener and hands its connections to three others.
 type Listener struct {
-	cfg  Config
+	cfg  atomic.Pointer[Config]
 	ln   net.Listener
 	room *limit.Gauge
 	done chan struct{}
@@ -88,6 +89,17 @@ type Listener struct {
 // New returns a Listener that takes over ln, as [Open] makes it; its connections must be TCP ones.
 // Nothing is accepted before [Listener.Serve].
 func New(ln net.Listener, cfg Config) *Listener {
+	l := &Listener{ln: ln, room: limit.NewGauge(MaxSniffing), done: make(chan struct{}), open: map[*net.TCPConn]struct{}{}}
+	l.Apply(cfg)
+	for _, q := range []**queue{&l.minecraft, &l.http, &l.tls} {
+		*q = &queue{addr: ln.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
+	}
+	return l
+}
+
+// Apply replaces the Config for connections that are accepted from now on. Whether there are Players and who they are
+// must not change.
+func (l *Listener) Apply(cfg Config) {
 	if cfg.FirstByte <= 0 {
 		cfg.FirstByte = DefaultFirstByte
 	}
@@ -109,11 +121,7 @@ func New(ln net.Listener, cfg Config) *Listener {
 			cfg.Trusted[i] = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 		}
 	}
-	l := &Listener{cfg: cfg, ln: ln, room: limit.NewGauge(MaxSniffing), done: make(chan struct{}), open: map[*net.TCPConn]struct{}{}}
-	for _, q := range []**queue{&l.minecraft, &l.http, &l.tls} {
-		*q = &queue{addr: ln.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
-	}
-	return l
+	l.cfg.Store(&cfg)
 }
 
 // Minecraft returns the listener for players, server list pings and clients older than 1.7 (see
@@ -138,8 +146,9 @@ func (l *Listener) Serve() error {
 				return err
 			}
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			l.cfg.Count(AcceptFailed)
-			l.cfg.Log.Warn("cannot accept connections, trying again", "error", err, "pause", pause)
+			cfg := l.cfg.Load()
+			cfg.Count(AcceptFailed)
+			cfg.Log.Warn("cannot accept connections, trying again", "error", err, "pause", pause)
 			select {
 			case <-time.After(pause):
 				continue
@@ -177,8 +186,9 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 		return
 	}
 	from := unmap(peer.AddrPort())
-	trusted := l.trusts(from.Addr())
-	if !trusted && !l.cfg.Gate(from.Addr()) {
+	cfg := l.cfg.Load()
+	trusted := cfg.trusts(from.Addr())
+	if !trusted && !cfg.Gate(from.Addr()) {
 		l.refuse(tcp, from, Throttled)
 		return
 	}
@@ -197,31 +207,31 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 	l.wg.Add(1)
 	l.mu.Unlock()
 	go func() {
-		player := l.receive(tcp, from, trusted)
+		player := l.receive(cfg, tcp, from, trusted)
 		l.room.Leave()
 		l.wg.Done()
 		if player != nil {
-			l.cfg.Players(player)
+			cfg.Players(player)
 		}
 	}()
 }
 
 // receive tells one connection apart and hands it out, or returns it where Config.Players is to
 // have it. Nagle's algorithm is off in every connection the net package makes.
-func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) (player *Conn) {
+func (l *Listener) receive(cfg *Config, tcp *net.TCPConn, from netip.AddrPort, trusted bool) (player *Conn) {
 	buf := make([]byte, 0, 512)
 	var err error
 	if trusted {
-		from, buf, err = readHeader(tcp, from, buf, l.cfg.ProxyHeader, l.cfg.RequireProxy)
-		if err == nil && !l.cfg.Gate(from.Addr()) {
+		from, buf, err = readHeader(tcp, from, buf, cfg.ProxyHeader, cfg.RequireProxy)
+		if err == nil && !cfg.Gate(from.Addr()) {
 			err = refusal(Throttled)
 		}
 	}
 	var k kind
 	if err == nil {
-		k, buf, err = sniff(tcp, buf, l.cfg.FirstByte)
+		k, buf, err = sniff(tcp, buf, cfg.FirstByte)
 	}
-	if err == nil && k == tlsRecord && !l.cfg.TLS {
+	if err == nil && k == tlsRecord && !cfg.TLS {
 		err = refusal(TLSOff)
 	}
 	if err == nil {
@@ -243,11 +253,11 @@ func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) 
 	case tlsRecord:
 		q = l.tls
 	default:
-		if l.cfg.Players != nil {
+		if cfg.Players != nil {
 			return c
 		}
 	}
-	if !q.put(c, l.cfg.FirstByte) {
+	if !q.put(c, cfg.FirstByte) {
 		l.refuse(tcp, from, Unserved)
 	}
 	return nil
@@ -255,13 +265,14 @@ func (l *Listener) receive(tcp *net.TCPConn, from netip.AddrPort, trusted bool) 
 
 func (l *Listener) refuse(tcp *net.TCPConn, from netip.AddrPort, reason string) {
 	tcp.Close()
-	l.cfg.Count(reason)
-	l.cfg.Log.Debug("connection refused", "from", from, "reason", reason)
+	cfg := l.cfg.Load()
+	cfg.Count(reason)
+	cfg.Log.Debug("connection refused", "from", from, "reason", reason)
 }
 
-func (l *Listener) trusts(a netip.Addr) bool {
+func (c *Config) trusts(a netip.Addr) bool {
 	a = a.WithZone("")
-	for _, p := range l.cfg.Trusted {
+	for _, p := range c.Trusted {
 		if p.Contains(a) {
 			return true
 		}

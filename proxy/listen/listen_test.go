@@ -551,3 +551,24 @@ func BenchmarkAccept(b *testing.B) {
 	l.Close()
 	wg.Wait()
 }
+
+// TestApply: other settings count for the next connection.
+func TestApply(t *testing.T) {
+	cfg := Config{TLS: true, FirstByte: time.Hour}
+	l, n := start(t, cfg)
+	cfg.Count = n.add
+	dial(t, l, []byte("\x16\x03\x01"))
+	accept(t, l.TLS())
+	cfg.TLS, cfg.Trusted, cfg.RequireProxy = false, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true
+	l.Apply(cfg)
+	expectClosed(t, dial(t, l, []byte("\x16\x03\x01")))
+	n.wait(ProxyMissing, 1)
+	cfg.RequireProxy = false
+	l.Apply(cfg)
+	expectClosed(t, dial(t, l, []byte("\x16\x03\x01")))
+	n.wait(TLSOff, 1)
+	cfg.Trusted = nil
+	l.Apply(cfg)
+	expectClosed(t, dial(t, l, []byte("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\n")))
+	n.wait(ProxyUntrusted, 1)
+}

@@ -7,10 +7,10 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/route"
 )
 
 // ErrEnded is the error of an order that came after the hub had ended.
@@ -48,11 +48,11 @@ func (h *Hub) try(fn func(now time.Time) error) (err error) {
 	return err
 }
 
-// SetGain changes how far voices carry, and which tiers there are.
-func (h *Hub) SetGain(r gain.Rules) error {
+// SetPolicy changes how far voices carry, which tiers there are, who hears spectators and who knows of whom.
+func (h *Hub) SetPolicy(p route.Policy) error {
 	return h.Do(func(time.Time) {
-		h.policy.Gain = r
-		h.compiler.SetGain(r)
+		h.policy = p
+		h.compiler.SetPolicy(p)
 		h.ranges++
 		for _, m := range h.members {
 			h.enter(m)

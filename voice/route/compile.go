@@ -189,6 +189,32 @@ func (c *Compiler) SetDeafened(m *Member, on bool) {
 // SetTier says how loudly the member speaks.
 func (c *Compiler) SetTier(m *Member, t line.Tier) { m.tier = t }
 
+// SetPolicy changes the settings. Who is no longer seen is no longer heard from the next Compile on; who is seen now is
+// heard once rosters have told of it.
+func (c *Compiler) SetPolicy(p Policy) {
+	before := c.policy.Visibility
+	c.policy = p
+	if p.Visibility == before {
+		return
+	}
+	c.moves++ // whoever is away is another question now
+	for _, m := range c.members {
+		switch {
+		case m == nil:
+		case p.Visibility == EveryoneSeen:
+			clear(m.tied)
+			for slot, o := range c.members {
+				if o != nil {
+					m.sees.add(slot)
+				}
+			}
+			m.view++
+		default:
+			c.look(m)
+		}
+	}
+}
+
 // Look reads again whom the players see, of at most so many players whose sight has changed, and tells whether that
 // was all. A backend that shows one more player to a thousand changes a thousand sights at once, which is more than
 // one turn may cost: call it again, now or in the next turn; it goes on where it stopped.

@@ -31,9 +31,6 @@ func (c *Compiler) SetGroups(g Groups) { c.groups = g }
 // of the members' slots as they are now; nil gives nobody anything.
 func (c *Compiler) SetDeclared(t *relation.Table) { c.declared = t }
 
-// SetGain changes how far voices carry.
-func (c *Compiler) SetGain(r gain.Rules) { c.policy.Gain = r }
-
 // SetSoundboard says whether clips are heard at all.
 func (c *Compiler) SetSoundboard(on bool) { c.soundboardOff = !on }
 

@@ -152,7 +152,6 @@ func TestRegions(t *testing.T) {
 	arena := gain.Region{World: "overworld", Min: [3]float64{0, 0, -50}, Max: [3]float64{100, 128, 50}, Range: 16}
 	vault := gain.Region{World: "survival/overworld", Min: [3]float64{40, 0, -9}, Max: [3]float64{60, 128, 9}, Range: 0, Priority: 1}
 	r := newRoom(t, Policy{Gain: gain.Rules{Default: 48, Shout: 2, Regions: []gain.Region{arena, vault}}})
-	r.c.SetGain(gain.Rules{Default: 48, Shout: 2, Regions: []gain.Region{arena, vault}})
 	a, b := r.join(1, -10), r.join(2, -40)
 	r.meet(a, b)
 	r.hears(a, b) // 30 blocks, outside
@@ -195,8 +194,7 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 				Priority: rnd.IntN(2), Range: float64(rnd.IntN(3)) * 30,
 			})
 		}
-		r := newRoom(t, Policy{Spectators: Spectators(round % 3), Visibility: Visibility(round / 3 % 2)})
-		r.c.SetGain(rules)
+		r := newRoom(t, Policy{Gain: rules, Spectators: Spectators(round % 3), Visibility: Visibility(round / 3 % 2)})
 		places := []*world.Place{nil, r.place, r.place, r.place, r.place, r.reg.Place("survival", "nether")}
 		var all []*person
 		g := &teams{}
@@ -266,7 +264,7 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 
 func TestNoAllocationWithEverything(t *testing.T) {
 	r, all := crowd(t, 100, 1)
-	r.c.SetGain(gain.Rules{Default: 48, Regions: []gain.Region{{World: "overworld", Max: [3]float64{1, 1, 1}, Range: 20}}})
+	r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 48, Regions: []gain.Region{{World: "overworld", Max: [3]float64{1, 1, 1}, Range: 20}}}})
 	g := &teams{}
 	g.of(127)
 	for i := range 50 {
@@ -288,4 +286,36 @@ func TestNoAllocationWithEverything(t *testing.T) {
 			t.Errorf("%v allocations for a frame to %d", allocs, want)
 		}
 	}
+}
+
+// TestSetPolicy: what an administrator changes counts from the next table on, in both directions, and nobody hears
+// somebody of whom no roster has told.
+func TestSetPolicy(t *testing.T) {
+	r := newRoom(t, Policy{Gain: gain.Rules{Default: 48}})
+	a, b := r.join(1, 0), r.join(2, 30)
+	r.meet(a, b)
+	a.Player.Hide(b.Player.ID)
+	r.turn()
+	r.hears(a, b)
+	r.hears(b)
+	r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 48}, Visibility: EveryoneSeen})
+	r.turn()
+	r.hears(b) // a has not been told
+	r.tell(a)
+	r.turn()
+	r.hears(b, a)
+	c := r.join(3, 10) // seen by everybody without being shown to anybody
+	for _, p := range []*person{a, b, c} {
+		r.tell(p)
+	}
+	r.turn()
+	r.hears(c, a, b)
+	r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 48}})
+	r.turn()
+	r.hears(a, b)
+	r.hears(b)
+	r.hears(c)
+	r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 20}})
+	r.turn()
+	r.hears(a)
 }
