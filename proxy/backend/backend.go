@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 
@@ -116,12 +117,19 @@ type Identity struct {
 	Port       uint16             // the port the client connected to; 0: the server's own
 	Addr       netip.Addr         // where the client is
 	SourcePort uint16             // the client's own port, for the PROXY header
+
+	// Ask says what becomes of a login plugin request that is not about forwarding, such as those of a mod loader. nil
+	// takes it: answer is to be called once, or never, from any goroutine; after the login it does nothing.
+	// ErrNotUnderstood is what the server is answered; any other error ends the login. Without Ask none is understood.
+	Ask func(q packet.LoginPluginRequest, answer func(packet.LoginPluginResponse)) error
 }
 
 // Timeouts bound the stages of Dial. Zero means the default.
 type Timeouts struct {
 	Dial  time.Duration // until there is a connection; 0: 5 s
 	Login time.Duration // from there until the server has let the player in; 0: 10 s
+	// Answer replaces Login from each request on that Identity.Ask has taken, since the player's client is asked; 0: 30 s.
+	Answer time.Duration
 }
 
 func (t Timeouts) withDefaults() Timeouts {
@@ -130,6 +138,9 @@ func (t Timeouts) withDefaults() Timeouts {
 	}
 	if t.Login <= 0 {
 		t.Login = 10 * time.Second
+	}
+	if t.Answer <= 0 {
+		t.Answer = 30 * time.Second
 	}
 	return t
 }
@@ -151,6 +162,9 @@ var (
 	ErrNeedsNewer   = errors.New("modern forwarding does not exist for this player's version; use 1.13 or newer, or legacy or bungeeguard forwarding")
 	ErrNoPlayerAddr = errors.New("the player's address is not known, and this forwarding mode must name it")
 )
+
+// ErrNotUnderstood is the answer of somebody who knows nothing of a login plugin request.
+var ErrNotUnderstood = errors.New("the request is not understood")
 
 // Conn is a connection to a server that has let the player in. What the server sent after its login success is still
 // in Reader. Reader and Writer have the compression the server asked for. The net.Conn underneath is there to be closed
@@ -186,8 +200,9 @@ func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error)
 	c := &Conn{n, s.Name, frame.NewReader(n, frame.Limits{}), frame.NewWriter(n), -1}
 	n.SetDeadline(time.Now().Add(t.Login))
 	stop := context.AfterFunc(ctx, func() { n.SetDeadline(time.Unix(1, 0)) })
-	l := login{s, id, v, c, false}
+	l := login{Server: s, id: id, v: v, c: c, ctx: ctx, answerWithin: t.Answer}
 	err = l.run()
+	l.end()
 	if !stop() && err == nil {
 		err = ctx.Err() // the deadline may already be in the past
 	}
@@ -263,6 +278,37 @@ type login struct {
 	v     *proto.Version
 	c     *Conn
 	asked bool // by modern forwarding
+
+	ctx          context.Context
+	answerWithin time.Duration
+	mu           sync.Mutex // answers come from other goroutines
+	over         bool       // and too late
+}
+
+// end makes answers that are still to come do nothing: the server would take them for something else.
+func (l *login) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.over = true
+}
+
+// answer is a client's answer to a request.
+func (l *login) answer(a packet.LoginPluginResponse) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	l.wait()
+	l.c.Writer.Packet(l.out(proto.Login, proto.LoginPluginResponse), packet.AppendLoginPluginResponse(nil, a)) // run sees the error
+}
+
+// wait gives the login as long as a client may take.
+func (l *login) wait() {
+	l.c.SetDeadline(time.Now().Add(l.answerWithin))
+	if l.ctx.Err() != nil {
+		l.c.SetDeadline(time.Unix(1, 0)) // the end of ctx may have set it before
+	}
 }
 
 func (l *login) run() error {
@@ -348,9 +394,15 @@ func (l *login) packet(p proto.Packet, body []byte) error {
 			return err
 		}
 		a := packet.LoginPluginResponse{ID: q.ID}
-		if q.Channel == playerInfo && l.Forwarding == Modern {
+		switch {
+		case q.Channel == playerInfo && l.Forwarding == Modern:
 			l.asked = true
 			a.Understood, a.Data = true, signedIdentity(l.id, l.Secret, q.Data)
+		case q.Channel != playerInfo && l.id.Ask != nil:
+			l.wait()
+			if err := l.id.Ask(q, func(a packet.LoginPluginResponse) { a.ID = q.ID; l.answer(a) }); err != ErrNotUnderstood {
+				return err
+			}
 		}
 		return l.c.Writer.Packet(l.out(proto.Login, proto.LoginPluginResponse), packet.AppendLoginPluginResponse(nil, a))
 	case proto.CookieRequest: // the client is past its login and cannot be asked

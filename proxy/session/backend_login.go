@@ -96,11 +96,19 @@ func (s *Session) connect(b *backend.Server) {
 	}
 	d := &dialed{server: b}
 	s.attempt = d
+	if s.asksFirst() {
+		id.Ask = s.ask
+		if s.out == proto.Login {
+			s.mods.begin()
+		}
+	}
 	at, _ := s.where.get()
 	s.where.set(at, b.Name)
 	s.dialing.Go(func() {
 		defer s.caught()
-		d.conn, d.err = backend.Dial(s.ctx, *b, id, backend.Timeouts{Dial: s.set().Timeouts.BackendDial, Login: s.set().Timeouts.BackendLogin})
+		d.conn, d.err = backend.Dial(s.ctx, *b, id, backend.Timeouts{
+			Dial: s.set().Timeouts.BackendDial, Login: s.set().Timeouts.BackendLogin, Answer: s.set().Timeouts.Login,
+		})
 		select {
 		case s.events <- &event{outcome: d}:
 		case <-s.ctx.Done():
@@ -123,6 +131,9 @@ func (s *Session) arrived(d *dialed) {
 	}
 	l := s.newLink(d.server, d.conn)
 	s.inflight = l
+	if s.out == proto.Login && !s.welcome() {
+		return
+	}
 	if s.version.HasConfiguration() {
 		s.depart()
 		return
@@ -183,6 +194,8 @@ func dialFailure(d *dialed) failure {
 	switch {
 	case errors.As(d.err, &kick):
 		return failure{EndKicked, reason{text: kick.Reason}}
+	case errors.Is(d.err, errOtherMods):
+		return failure{EndBackendLost, plain("Server " + d.server.Name + " has other mods than the server you joined. Leave the game and join it directly.")}
 	case isTimeout(d.err) || errors.Is(d.err, context.DeadlineExceeded):
 		return failure{EndBackendTimeout, plain("Server " + d.server.Name + " does not answer.")}
 	}

@@ -94,7 +94,8 @@ func (s *Session) claim() bool {
 	}
 }
 
-// succeed ends the login and starts reading the client. From here on an order to leave is the owner's to see.
+// succeed ends the login and starts reading the client. From here on an order to leave is the owner's to see. A client
+// whose mods a backend has to hear of keeps waiting for login success until one has, because it can be asked no later.
 func (s *Session) succeed() bool {
 	if o := s.mail.orders(); o != nil {
 		return s.refuse(o.ending, o.reason)
@@ -106,32 +107,46 @@ func (s *Session) succeed() bool {
 		s.w.SetCompression(threshold)
 		s.r.SetCompression(threshold)
 	}
-	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
-	s.w.Append(id, packet.AppendLoginSuccess(nil, s.protocol, packet.LoginSuccess{
-		ID: s.id, Name: s.name, Properties: s.properties, Strict: !set.LenientErrors,
-	}))
+	s.in, s.out = proto.Login, proto.Login
+	if !s.asksFirst() {
+		s.success()
+	}
 	if err := s.w.Flush(); err != nil {
 		return s.broke(err)
 	}
-	s.pending()
-	s.core.Counters.Logins.Add(1)
-	s.log = s.log.With("player", s.name)
-	s.log.Info("player logged in", "uuid", s.id, "protocol", s.protocol, "online", s.online)
-
 	s.ending = endNone
-	s.in, s.out = proto.Play, proto.Play
-	if s.version.HasConfiguration() {
-		s.in, s.out = proto.Login, proto.Config
-	}
+	s.log = s.log.With("player", s.name)
 	s.r.SetLimits(frame.Limits{Strict: true})
 	s.conn.SetReadDeadline(time.Time{})
 	s.self = &outlet{w: s.w, threshold: threshold}
 	s.client = newPump(s, proto.Serverbound, s.r, threshold, nil)
+	if s.out != proto.Login {
+		s.admitted()
+	}
 	s.client.enter(s.in)
-	s.client.mark.allow(s.set().Timeouts.Read)
-	s.greet()
 	s.client.start(func() { s.leave(EndIdle, translated("disconnect.timeout")) })
 	return true
+}
+
+// success appends the login success and enters the state behind it.
+func (s *Session) success() {
+	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
+	s.w.Append(id, packet.AppendLoginSuccess(nil, s.protocol, packet.LoginSuccess{
+		ID: s.id, Name: s.name, Properties: s.properties, Strict: !s.set().LenientErrors,
+	}))
+	s.in, s.out = proto.Play, proto.Play
+	if s.version.HasConfiguration() {
+		s.in, s.out = proto.Login, proto.Config
+	}
+}
+
+// admitted makes a client that has got its login success a player.
+func (s *Session) admitted() {
+	s.pending()
+	s.core.Counters.Logins.Add(1)
+	s.log.Info("player logged in", "uuid", s.id, "protocol", s.protocol, "online", s.online)
+	s.client.mark.allow(s.set().Timeouts.Read)
+	s.greet()
 }
 
 // greet tells whoever is interested that there is a new player, before any of its packets is relayed.
@@ -145,8 +160,12 @@ func (s *Session) greet() {
 	}
 }
 
-// clientLogin is the login state after login success: one packet is left.
+// clientLogin is the login state once the client is known. Before login success it answers backends, after it one packet
+// is left.
 func (s *Session) clientLogin(e *event) verdict {
+	if s.out == proto.Login {
+		return s.modsAnswer(e)
+	}
 	if e.packet != proto.LoginAcknowledged || len(e.body) != 0 {
 		return s.violation("packet %d instead of the login acknowledgement", e.id)
 	}

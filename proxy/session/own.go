@@ -34,10 +34,11 @@ func (s *Session) own() {
 	s.timer = time.NewTimer(time.Hour)
 	defer s.timer.Stop()
 	s.nextAlive = time.Now().Add(ownAlive)
-	if s.in == proto.Play {
+	if s.in == proto.Login {
+		s.deadline = deadline{s.born.Add(s.set().Timeouts.Login), s.slowLogin}
+	}
+	if s.in == proto.Play || s.out == proto.Login {
 		s.begin()
-	} else {
-		s.deadline = deadline{s.born.Add(s.set().Timeouts.Login), func() { s.end(EndHandshakeTimeout, translated("multiplayer.disconnect.slow_login")) }}
 	}
 	s.deliver() // an order to leave may have come during the login
 	for s.ending == endNone {
@@ -51,6 +52,10 @@ func (s *Session) own() {
 			s.tick()
 		}
 	}
+}
+
+func (s *Session) slowLogin() {
+	s.end(EndHandshakeTimeout, translated("multiplayer.disconnect.slow_login"))
 }
 
 // arm sets the timer to whatever is due first.
@@ -91,8 +96,12 @@ func (s *Session) keepAlive() {
 
 // take handles one event and lets the pump go on.
 func (s *Session) take(e *event) {
-	if e.outcome != nil {
+	switch {
+	case e.outcome != nil:
 		s.arrived(e.outcome)
+		return
+	case e.query != nil:
+		e.query.verdict <- s.asks(e.query) // there is room
 		return
 	}
 	v := handled
@@ -111,6 +120,9 @@ func (s *Session) take(e *event) {
 
 // fromClient hands a frame to the handler of the state in which the client sent it.
 func (s *Session) fromClient(e *event) verdict {
+	if e.pump.state != s.in {
+		return s.catchUp(e)
+	}
 	switch s.in {
 	case proto.Login:
 		return s.clientLogin(e)
@@ -234,7 +246,7 @@ func (s *Session) route() {
 	if l == nil {
 		return
 	}
-	if l.ready && l.out == s.in {
+	if l.ready && l.out == s.in && s.client.state == s.in {
 		s.client.dest.Store(l.to)
 	}
 	if l.pump.state == s.out && !s.foreign(l) {

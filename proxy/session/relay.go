@@ -59,6 +59,7 @@ type verdict uint8
 const (
 	forward verdict = iota // the frame goes on as it is
 	handled                // it does not; the owner has sent whatever had to be sent
+	again                  // it is of the state that the pump has just entered: look anew
 )
 
 // event is what a pump tells the owner. It is valid until the owner answers.
@@ -74,6 +75,7 @@ type event struct {
 	failed  *outlet // set: writing there failed with err
 	err     error   // with no failed outlet: reading ended
 	outcome *dialed // a backend answered; no pump is waiting
+	query   *query  // a backend that is being dialled asks
 }
 
 var errQuit = errors.New("the session is ending")
@@ -133,14 +135,7 @@ func (p *pump) batch() error {
 			return err
 		}
 		p.tally.bytes += uint64(f.End - f.Start)
-		var c class
-		if uint32(f.ID) < uint32(len(p.classes)) {
-			c = p.classes[f.ID]
-		}
-		if out == nil {
-			c = c&channeled | held
-		}
-		if c != 0 {
+		if c := p.class(f, out); c != 0 {
 			if out, ok, err = p.look(f, c, out); err != nil {
 				return err
 			}
@@ -154,6 +149,17 @@ func (p *pump) batch() error {
 			return err
 		}
 	}
+}
+
+// class says what to do with a frame. Without anywhere to go each is the owner's.
+func (p *pump) class(f frame.Frame, out *outlet) (c class) {
+	if uint32(f.ID) < uint32(len(p.classes)) {
+		c = p.classes[f.ID]
+	}
+	if out == nil {
+		c = c&channeled | held
+	}
+	return c
 }
 
 // add puts a frame into the run, or frames it anew where its bytes are not valid on the other side.
@@ -295,6 +301,9 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 		return out, false, err
 	}
 	out = p.dest.Load()
+	if v == again {
+		return p.look(f, p.class(f, out), out)
+	}
 	return out, v == forward && out != nil, nil
 }
 
