@@ -256,6 +256,12 @@ func TestApply(t *testing.T) {
 		t.Errorf("status %s, %v", body, err)
 	}
 	there := server.Players()[0]
+	for range 1000 { // she may still be on her way in
+		if there.Server() != "" {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
 	if there.Server() != "limbo" {
 		t.Errorf("Ann is on %q: whoever is on a server that is gone stays there", there.Server())
 	}

@@ -76,10 +76,17 @@ func newSession(c *Core, conn net.Conn) *Session {
 		p := a.AddrPort()
 		s.address = netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 	}
-	if !set.HideAddresses {
+	return s
+}
+
+// from makes every line of the log name the client's address, where that may be logged. It is asked for by whoever has
+// something to log, since most connections are server list pings, of which nothing is said, and it costs a twentieth
+// of one.
+func (s *Session) from() {
+	if !s.named && !s.set().HideAddresses {
+		s.named = true
 		s.log = s.log.With("from", s.address)
 	}
-	return s
 }
 
 // patience bounds the reads of the next stage to d from the first byte on, and reports whether the session may go on.
@@ -128,12 +135,14 @@ func (s *Session) handshake() bool {
 		return false
 	}
 	s.transfer = h.Intent == packet.IntentTransfer
+	s.from()
 	return true
 }
 
 // garbage ends a connection that does not speak the protocol: without an answer, since it would not understand one.
 func (s *Session) garbage(what string) bool {
 	s.ending = EndGarbage
+	s.from()
 	s.log.Debug("not the protocol", "what", what)
 	return false
 }
@@ -156,6 +165,7 @@ func (s *Session) broke(err error) bool {
 // refuse ends a login with a reason. It is the answer in the login state, which all versions share.
 func (s *Session) refuse(e Ending, r reason) bool {
 	s.ending = e
+	s.from()
 	s.log.Debug("login refused", "ending", e, "reason", r.String(), "name", printable(s.name), "protocol", s.protocol)
 	if s.rawHost == "" && s.version == nil {
 		return false // it has said nothing we could answer to

@@ -37,6 +37,7 @@ func (s *Session) answer(serve func(*status.Status) error) {
 		s.garbage(string(bad))
 	default:
 		s.ending = EndClosed
+		s.from()
 		s.log.Debug("server list ping not completed", "error", err)
 	}
 }

@@ -103,7 +103,10 @@ func (c *Core) finished(s *Session) {
 	delete(c.live, s)
 	c.mu.Unlock()
 	c.Counters.ended[s.ending].Add(1)
-	s.log.Debug("connection ended", "ending", s.ending)
+	if s.log.Enabled(context.Background(), slog.LevelDebug) {
+		s.from()
+		s.log.Debug("connection ended", "ending", s.ending)
+	}
 }
 
 // Players is a snapshot of the players, in no order.

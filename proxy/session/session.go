@@ -91,8 +91,9 @@ var _ Player = (*Session)(nil)
 
 // Session is one accepted connection, and the player it may become.
 type Session struct {
-	core *Core
-	log  *slog.Logger
+	core  *Core
+	log   *slog.Logger // see from
+	named bool         // log names the address
 
 	conn    net.Conn
 	born    time.Time // when the first byte was there
@@ -210,6 +211,7 @@ func (s *Session) caught() {
 	if v == nil {
 		return
 	}
+	s.from()
 	s.log.Error("panic in a session; the session ends", "panic", v, "stack", string(debug.Stack()))
 	s.broken.Store(true)
 	s.leave(EndPanic, plain("internal error"))
