@@ -475,9 +475,9 @@ func TestStopsAtOnce(t *testing.T) {
 		until(t, "the program to begin to stop", func() bool { return strings.Contains(p.log.String(), "stopping") })
 		begin := time.Now()
 		p.cmd.Process.Signal(syscall.SIGTERM)
-		err := p.cmd.Wait()
+		<-p.done
 		if d := time.Since(begin); p.cmd.ProcessState.ExitCode() != 1 || d > 1500*time.Millisecond {
-			t.Errorf("after the second signal it ends with %v after %v", err, d)
+			t.Errorf("after the second signal it ends with %v after %v", p.err, d)
 		}
 	})
 }

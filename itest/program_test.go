@@ -21,7 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/itest/peer"
 )
 
-// binary builds the program once, as a release is built.
+// binary builds the program once: as a release is built, or with the race detector where the test itself has it.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "earshot-itest")
 	if err != nil {
@@ -30,6 +30,9 @@ var binary = sync.OnceValues(func() (string, error) {
 	file := filepath.Join(dir, "earshot")
 	cmd := exec.Command("go", "build", "-o", file, "../cmd/earshot")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if raced {
+		cmd = exec.Command("go", "build", "-race", "-o", file, "../cmd/earshot")
+	}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
@@ -44,6 +47,8 @@ type program struct {
 	dir  string
 	log  logBuffer
 	once sync.Once
+	done chan struct{} // closed when the process is gone
+	err  error         // what it ended with; read it once done is closed
 }
 
 type logBuffer struct {
@@ -93,6 +98,11 @@ func start(t testing.TB, settings string, args ...string) *program {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	p.done = make(chan struct{})
+	go func() {
+		defer close(p.done)
+		p.err = p.cmd.Wait()
+	}()
 	t.Cleanup(func() {
 		p.stop()
 		if t.Failed() {
@@ -105,7 +115,12 @@ func start(t testing.TB, settings string, args ...string) *program {
 			c.Close()
 			return p
 		}
-		if time.Now().After(end) || p.cmd.ProcessState != nil {
+		select {
+		case <-p.done:
+			t.Fatalf("earshot ended at once: %v", p.err)
+		default:
+		}
+		if time.Now().After(end) {
 			t.Fatalf("earshot does not listen: %v", err)
 		}
 	}
@@ -118,14 +133,16 @@ func (p *program) stop() {
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		late := time.AfterFunc(20*time.Second, func() { p.cmd.Process.Kill() })
 		defer late.Stop()
-		if err := p.cmd.Wait(); err != nil {
-			p.t.Errorf("earshot ended with %v", err)
+		if <-p.done; p.err != nil {
+			p.t.Errorf("earshot ended with %v", p.err)
 		}
 		if d := time.Since(begin); d > 10*time.Second {
 			p.t.Errorf("earshot took %v to stop", d)
 		}
-		if strings.Contains(p.log.String(), "panic") {
-			p.t.Error("a panic is in the log")
+		for _, bad := range []string{"panic", "DATA RACE"} {
+			if strings.Contains(p.log.String(), bad) {
+				p.t.Errorf("a %s is in the log", bad)
+			}
 		}
 	})
 }
