@@ -1,0 +1,81 @@
+package packet
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// ResourcePack is what a server tells a client to load, as far as telling packs apart goes; force flag and prompt stand
+// behind it. The packet is resource_pack_send, and add_resource_pack from 765 (1.20.3) on.
+type ResourcePack struct {
+	ID   uuid.UUID // 765 on: clients keep several
+	URL  string
+	Hash string // SHA-1 in 40 hex digits; may be empty
+}
+
+// ParseResourcePack reads the start of such a packet. What follows is not looked at.
+func ParseResourcePack(protocol int32, body []byte) (p ResourcePack, err error) {
+	r := field.NewReader(body)
+	if protocol >= proto.V1_20_3 {
+		p.ID = r.UUID()
+	}
+	p.URL, p.Hash = r.String(field.MaxString), r.String(40)
+	return p, r.Err()
+}
+
+// PackStatus is what a client says about a resource pack.
+type PackStatus int32
+
+// The statuses the proxy has to know. All but accepted and downloaded are final.
+const (
+	PackLoaded     PackStatus = 0
+	PackAccepted   PackStatus = 3
+	PackDownloaded PackStatus = 4 // 765 on
+)
+
+// PackAnswer is a client's resource_pack_receive.
+type PackAnswer struct {
+	ID     uuid.UUID // 765 on
+	Hash   string    // before 210 (1.10): as the server gave it
+	Status PackStatus
+}
+
+// ParsePackAnswer reads a client's answer.
+func ParsePackAnswer(protocol int32, body []byte) (a PackAnswer, err error) {
+	r := field.NewReader(body)
+	switch {
+	case protocol >= proto.V1_20_3:
+		a.ID = r.UUID()
+	case protocol < proto.V1_10:
+		a.Hash = r.String(field.MaxString)
+	}
+	a.Status = PackStatus(r.VarInt())
+	return a, r.End()
+}
+
+// AppendPackAnswer writes a client's answer.
+func AppendPackAnswer(dst []byte, protocol int32, a PackAnswer) []byte {
+	switch {
+	case protocol >= proto.V1_20_3:
+		dst = field.AppendUUID(dst, a.ID)
+	case protocol < proto.V1_10:
+		dst = field.AppendString(dst, a.Hash)
+	}
+	return field.AppendVarInt(dst, int32(a.Status))
+}
+
+// ParsePackRemoval reads a remove_resource_pack (765 on): one pack, or all of them.
+func ParsePackRemoval(body []byte) (id uuid.UUID, all bool, err error) {
+	r := field.NewReader(body)
+	if all = !r.Bool(); !all {
+		id = r.UUID()
+	}
+	return id, all, r.End()
+}
+
+// AppendPackRemoval writes a remove_resource_pack for one pack.
+func AppendPackRemoval(dst []byte, id uuid.UUID) []byte {
+	return field.AppendUUID(field.AppendBool(dst, true), id)
+}

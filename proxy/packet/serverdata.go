@@ -1,0 +1,51 @@
+package packet
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strings"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// pngURI begins an icon as the server list has it.
+const pngURI = "data:image/png;base64,"
+
+// Relist writes a server_data packet (759 on), in which a server tells a joined client what to show in its server list,
+// with another description and icon: a data URI, or empty for none. Of the body that the server sent only the flags at
+// the end are kept, since they are about the server itself: previews of chat (759, 760) and secure chat (760 to 765).
+func Relist(protocol int32, body []byte, description Text, icon string) ([]byte, error) {
+	flags := 0
+	switch {
+	case protocol < proto.V1_19:
+		return nil, fmt.Errorf("protocol %d has no server data", protocol)
+	case protocol == proto.V1_19_1:
+		flags = 2
+	case protocol <= proto.V1_20_3:
+		flags = 1
+	}
+	if len(body) < flags+2 {
+		return nil, fmt.Errorf("server data of %d bytes", len(body))
+	}
+	tail := body[len(body)-flags:]
+	for _, b := range tail {
+		if b > 1 {
+			return nil, fmt.Errorf("server data ends in %x, which are no flags", tail)
+		}
+	}
+	var out []byte
+	if protocol < proto.V1_19_4 { // both are optional
+		out = description.Append(field.AppendBool(nil, true), protocol, proto.Play)
+		if out = field.AppendBool(out, icon != ""); icon != "" {
+			out = field.AppendString(out, icon)
+		}
+		return append(out, tail...), nil
+	}
+	out = description.Append(nil, protocol, proto.Play)
+	png, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(icon, pngURI))
+	if out = field.AppendBool(out, err == nil && len(png) > 0); err == nil && len(png) > 0 {
+		out = field.AppendBytes(out, png)
+	}
+	return append(out, tail...), nil
+}
