@@ -22,7 +22,8 @@ type Config struct {
 	Online        bool              `yaml:"online"`         // authenticate players with the session server
 	SessionServer string            `yaml:"session-server"` // base URL of the session server
 	Transfers     bool              `yaml:"accept-transfers"`
-	Try           []string          `yaml:"try"`           // server names in the order in which they are tried
+	Try           []string          `yaml:"try"` // server names in the order in which they are tried
+	KeepPacks     bool              `yaml:"keep-resource-packs"`
 	Final         []string          `yaml:"final-reasons"` // words in a kick's reason that disconnect for good
 	Servers       map[string]Server `yaml:"servers"`
 	Forwarding    Forwarding        `yaml:"forwarding"` // for every server that does not say otherwise

@@ -140,7 +140,7 @@ func (a *app) proxySettings(text func(key, s string) (packet.Text, error)) (s pr
 	s.Settings = session.Settings{
 		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0,
 		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
-		Brand: "Earshot", Try: l.Try, FinalReasons: l.Final,
+		Brand: "Earshot", Try: l.Try, FinalReasons: l.Final, KeepPacks: l.KeepPacks,
 		Timeouts: session.Timeouts{
 			// The handshake gets as long again as its first byte had.
 			Handshake: 2 * time.Duration(t.FirstByte), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),

@@ -21,13 +21,24 @@ func (s *Session) backendConfig(l *link, e *event) verdict {
 		return handled
 	case proto.FinishConfiguration:
 		return s.finishing(l, e)
+	case proto.Ping:
+		l.pings.ask(string(e.body))
+	case proto.CookieRequest:
+		l.cookies.ask(cookieKey(e.body))
+	case proto.ResourcePackSend, proto.AddResourcePack:
+		return s.packPushed(l, e)
+	case proto.RemoveResourcePack:
+		return s.packRemoved(e)
 	}
 	return forward
 }
 
 // finishing is finish configuration: what comes after it, from the backend and to the client, is play.
 func (s *Session) finishing(l *link, e *event) verdict {
-	if s.awaitEnd || !s.pass(e, s.self) {
+	if s.awaitEnd {
+		return handled
+	}
+	if s.unloadPacks(); !s.pass(e, s.self) {
 		return handled
 	}
 	s.out = proto.Play

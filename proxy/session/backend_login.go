@@ -25,6 +25,8 @@ type link struct {
 	started bool      // pump is running
 	packs   int       // how often the client has told it its known packs
 	since   time.Time // when its first join game came
+	cookies questions // it asked the client for
+	pings   questions // it sent the client in configuration
 }
 
 // plan is where a player without a backend is to be tried.

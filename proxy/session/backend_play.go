@@ -26,6 +26,15 @@ func (s *Session) backendPlay(l *link, e *event) verdict {
 		return s.startConfiguration(l, e)
 	case proto.SetCompression:
 		return s.recompress(l, e)
+	case proto.CookieRequest:
+		l.cookies.ask(cookieKey(e.body))
+		return forward
+	case proto.ResourcePackSend, proto.AddResourcePack:
+		return s.packPushed(l, e)
+	case proto.RemoveResourcePack:
+		return s.packRemoved(e)
+	case proto.ServerData:
+		return s.serverData(e)
 	}
 	if s.hook != nil && e.pump.dest.Load() != nil {
 		if body := s.hook.Clientbound(e.packet, e.body); body != nil {
@@ -53,6 +62,7 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 		s.arrive(l)
 	}
 	s.playing, s.joined = true, true
+	s.restorePack()
 	if s.hook != nil {
 		s.hook.Reset()
 	}
@@ -109,6 +119,23 @@ func (s *Session) startConfiguration(l *link, e *event) verdict {
 	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
 	s.configuring()
 	s.route()
+	return handled
+}
+
+// serverData is what a backend wants its player's server list to show. The player joined this proxy and will see what
+// this proxy shows at the next ping; whether the backend enforces secure chat is the backend's to say.
+func (s *Session) serverData(e *event) verdict {
+	list := s.set().Status
+	if list == nil {
+		return forward
+	}
+	text, icon := list.Shown()
+	body, err := packet.Relist(s.protocol, e.body, text, icon)
+	if err != nil {
+		s.core.Counters.decode[proto.Clientbound][proto.ServerData].Add(1)
+		return handled // nobody misses it
+	}
+	s.toClient(e.id, body)
 	return handled
 }
 

@@ -28,15 +28,17 @@ var needs = [...]struct {
 	class   class
 	packets []proto.Packet
 }{
-	{proto.Config, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.FinishConfiguration}},
+	{proto.Config, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.FinishConfiguration,
+		proto.Ping, proto.CookieRequest, proto.ResourcePackSend, proto.AddResourcePack, proto.RemoveResourcePack}},
 	{proto.Config, proto.Clientbound, noted, []proto.Packet{proto.RegistryData, proto.SelectKnownPacks}},
 	{proto.Config, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.FinishConfiguration, proto.ClientInformation,
-		proto.SelectKnownPacks}},
+		proto.SelectKnownPacks, proto.Pong, proto.CookieResponse, proto.ResourcePackReceive}},
 	{proto.Play, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.JoinGame,
-		proto.StartConfiguration, proto.SetCompression}},
+		proto.StartConfiguration, proto.SetCompression, proto.ServerData, proto.CookieRequest,
+		proto.ResourcePackSend, proto.AddResourcePack, proto.RemoveResourcePack}},
 	{proto.Play, proto.Clientbound, noted, []proto.Packet{proto.BundleDelimiter}},
 	{proto.Play, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.ConfigurationAcknowledged,
-		proto.ClientInformation, proto.ChatSessionUpdate}},
+		proto.ClientInformation, proto.ChatSessionUpdate, proto.CookieResponse, proto.ResourcePackReceive}},
 	{proto.Config, proto.Clientbound, channeled, []proto.Packet{proto.CustomPayload}},
 	{proto.Config, proto.Serverbound, channeled, []proto.Packet{proto.CustomPayload}},
 	{proto.Play, proto.Clientbound, channeled, []proto.Packet{proto.CustomPayload}},

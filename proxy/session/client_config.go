@@ -20,6 +20,12 @@ func (s *Session) clientConfig(e *event) verdict {
 		return s.answered(e)
 	case proto.FinishConfiguration:
 		return s.configured(e)
+	case proto.Pong:
+		return s.replied(e, string(e.body), func(l *link) *questions { return &l.pings })
+	case proto.CookieResponse:
+		return s.replied(e, cookieKey(e.body), func(l *link) *questions { return &l.cookies })
+	case proto.ResourcePackReceive:
+		return s.packAnswered(e)
 	case proto.SelectKnownPacks:
 		if s.stalePacks > 0 { // asked by a backend that is gone; the next one would not understand
 			s.stalePacks--
@@ -117,11 +123,7 @@ func (s *Session) answered(e *event) verdict {
 		if l.out != s.in || q.state != s.in {
 			break // the backend would take it for an answer to something else
 		}
-		if to := e.pump.dest.Load(); to != nil && to.link == l {
-			return forward
-		}
-		s.toBackend(l, proto.KeepAlive, e.body)
-		return handled
+		return s.give(l, e)
 	}
 	s.core.Counters.Dropped[proto.Serverbound].Add(1)
 	return handled

@@ -15,7 +15,13 @@ func (s *Session) clientPlay(e *event) verdict {
 		return s.answered(e)
 	case proto.ConfigurationAcknowledged:
 		return s.reconfiguring(e)
+	case proto.CookieResponse:
+		return s.replied(e, cookieKey(e.body), func(l *link) *questions { return &l.cookies })
+	case proto.ResourcePackReceive:
+		return s.packAnswered(e)
 	case proto.ChatSessionUpdate:
+		// A client begins a new session at each join game, and tells; it must not be told for it on a switch, since its old
+		// session counts the messages that the server it left has seen.
 		if l := s.partner(); l != nil && s.unsignable(l) {
 			// The session is signed for the account's UUID; a backend that knows the player by another would kick.
 			return handled

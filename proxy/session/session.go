@@ -115,6 +115,7 @@ type Session struct {
 	plan       plan    // where to try next
 	joined     bool    // the client has been in a world
 	registered bool    // the client got registries in this configuration from backends that are gone
+	packs      packs   // the resource packs that the client was told to load
 	debris     debris  // what backends that are gone left on the client's screen
 	awaitStart bool    // start configuration is unanswered
 	awaitEnd   bool    // finish configuration is unanswered

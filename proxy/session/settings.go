@@ -26,6 +26,8 @@ type Settings struct {
 	Brand      string // shown in brackets behind the backend's brand; empty: the brand passes unchanged
 	MaxMessage int    // bytes in a plugin message of a client; 0: 32767, as the game has it
 
+	KeepPacks bool // the resource packs of the server a player leaves stay with it, in versions that can unload them
+
 	Servers []backend.Server // names are compared without case
 	Try     []string         // names of servers in the order in which a newcomer is offered to them; unknown ones are skipped
 

@@ -529,9 +529,15 @@ func TestLatePackets(t *testing.T) {
 		if got := c.expect(proto.RegistryData); string(got) != "early" {
 			t.Errorf("got %q", got)
 		}
-		c.send(proto.Pong, []byte{1, 2, 3, 4})
+		c.send(proto.Pong, []byte{1, 2, 3, 4}) // to a ping of the old one's
+		x.send(proto.Ping, []byte{5, 6, 7, 8})
+		c.expect(proto.Ping)
+		c.send(proto.Pong, []byte{5, 6, 7, 8})
+		c.send(proto.Pong, []byte{5, 6, 7, 8}) // once is enough
 		x.expect(proto.ClientInformation)
-		x.expect(proto.Pong)
+		if got := x.expect(proto.Pong); string(got) != "\x05\x06\x07\x08" {
+			t.Errorf("got pong %x", got)
+		}
 		x.send(proto.KeepAlive, packet.AppendKeepAlive(nil, protocol, 9))
 		c.send(proto.KeepAlive, c.expect(proto.KeepAlive))
 		x.expect(proto.KeepAlive)

@@ -113,7 +113,11 @@ func (s *Session) depart() {
 	if s.inflight != l {
 		return
 	}
-	// The backend may say already what it has to; it is not read before the client can take it.
+	// The backend may say already what it has to; it is not read before the client can take it, which is at most
+	// Timeouts.ConfigAnswer from now. Until then its bytes wait in the socket: the kernel bounds them, they cost us nothing,
+	// and a server does not block on them. Reading them into a queue would gain nothing either: a keep-alive among them can
+	// be answered by the client only, who is just not able to, and a backend that hangs up is noticed when it is read, after
+	// what it said before, its reason among it.
 	l.out = proto.Login
 	s.toBackend(l, proto.LoginAcknowledged, nil)
 	l.out = proto.Config
@@ -149,6 +153,7 @@ func (s *Session) release(l *link) {
 	s.registered = s.registered || l.pump.registry.Load()
 	s.stalePacks += max(l.pump.packs-l.packs, 0)
 	s.debris.add(&l.pump.debris)
+	s.packs.orphan(l)
 }
 
 // leaveWorld takes a client in play into configuration, where the next backend begins.
@@ -171,6 +176,7 @@ func (s *Session) configuring() {
 	s.playing, s.registered = false, false
 	s.awaitStart = true
 	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)
+	s.forgetPacks()
 	if s.hook != nil {
 		s.hook.Reset()
 	}

@@ -63,6 +63,9 @@ type Status struct {
 	answers sync.Pool // *answer
 }
 
+// Shown is the description and the icon.
+func (s *Status) Shown() (packet.Text, string) { return s.cfg.MOTD, s.cfg.Icon }
+
 // target is the answer for one class of clients, up to and from behind the numbers.
 type target struct{ head, tail []byte }
 
