@@ -337,7 +337,10 @@ var opus = []byte{0x78, 1, 2, 3}
 func (c *client) say(payload ...byte) int64 {
 	f := wire.C2S{Stream: c.stream, Seq: c.seq, Opus: append(slices.Clone(opus), payload...)}
 	format := wire.C2SV1
-	if c.caps.Audio == 2 {
+	switch {
+	case c.caps.Soundboard != 0:
+		format = wire.C2SBoard
+	case c.caps.Audio == 2:
 		format = wire.C2SV2
 	}
 	c.send(ws.OpBinary, wire.AppendC2S(nil, format, &f))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gobwas/ws"
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
@@ -419,6 +420,79 @@ func TestMixedVersions(t *testing.T) {
 	for why, n := range s.gw.Stats().Dropped {
 		if n > 0 && strings.HasPrefix(why, "bad_") {
 			t.Errorf("%d frames dropped for %s", n, why)
+		}
+	}
+}
+
+// TestRollback: a player's next connection negotiates anew, whichever end has changed meanwhile, and the others need not
+// notice.
+func TestRollback(t *testing.T) {
+	s := openToAll(t, Config{Groups: openGroups})
+	ben := s.dial(s.player("ben", 1), everything)
+	anna := s.player("anna", 0)
+	steps := everySet()
+	steps = []caps.Set{everything, v1, v2, steps[len(steps)/2], v1, everything}
+	var former *client
+	for i, set := range steps {
+		a := s.dial(anna, set)
+		if former != nil {
+			former.ends("4001 replaced")
+		}
+		a.heardBy(ben, "the new connection", func(f wire.S2C) bool { return (f.Stream > 0) == (set.Audio == 2) })
+		ben.heardBy(a, "the new connection", func(f wire.S2C) bool { return (f.Stream > 0) == (set.Audio == 2) })
+		if set.Groups == 2 {
+			a.waitFor("groups", func() bool { return a.groupsNow() != nil })
+		}
+		a.mu.Lock()
+		if faults := foreign(set, a.frames, a.texts); faults != nil {
+			t.Errorf("connection %d, of %+v, got\n%s", i, set, strings.Join(faults, "\n"))
+		}
+		a.mu.Unlock()
+		former = a
+	}
+}
+
+// TestMuteNeedsNoClient: whoever knows nothing of mutes is silent under one all the same, by microphone and clip.
+func TestMuteNeedsNoClient(t *testing.T) {
+	s := openToAll(t, Config{})
+	ben := s.dial(s.player("ben", 1), everything.Negotiate(Offers()))
+	marker := s.dial(s.player("marker", 1), v1)
+	marker.heardBy(ben, "the marker", func(wire.S2C) bool { return true })
+	for _, set := range []caps.Set{v1, v2, {Audio: 2, Spatial: 1, Soundboard: 2}} {
+		p := s.player(fmt.Sprintf("muted %d.%d", set.Audio, set.Soundboard), 0)
+		a := s.dial(p, set)
+		speak := a.say
+		if set.Soundboard != 0 {
+			clip := func() []byte {
+				a.seq++
+				return wire.AppendC2S(nil, wire.C2SBoard, &wire.C2S{Source: wire.Board, Stream: 5, Seq: a.seq, Opus: opus})
+			}
+			speak = func(...byte) int64 { a.send(ws.OpBinary, clip()); return a.seq }
+		}
+		hears := func() bool {
+			ben.take()
+			for range 5 {
+				speak()
+			}
+			time.Sleep(20 * time.Millisecond)
+			return slices.ContainsFunc(ben.take(), func(f wire.S2C) bool { return f.Source == p.ID })
+		}
+		s.eventually("ben to hear "+p.Name, func() bool { time.Sleep(100 * time.Millisecond); return hears() })
+		if err := s.gw.Mute(mute.Record{Player: p.ID}); err != nil {
+			t.Fatal(err)
+		}
+		before := s.gw.Stats().Dropped["muted"]
+		ben.take()
+		for range 5 {
+			speak()
+		}
+		s.count("frames of "+p.Name, before+5, func(s Stats) uint64 { return s.Dropped["muted"] })
+		marker.heardBy(ben, "the marker", func(wire.S2C) bool { return true })
+		if got := a.lines("SSVC_MUTE"); got != nil {
+			t.Errorf("told %q", got)
+		}
+		if hears() {
+			t.Errorf("ben hears %s, who is muted", p.Name)
 		}
 	}
 }

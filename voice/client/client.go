@@ -44,6 +44,8 @@ type Config struct {
 	Jitter   int
 	NoDecode bool // Sound.PCM stays nil; gaps are counted, nothing is concealed
 
+	Volumes *Volumes // for Sound.Volume; nil: all 1
+
 	Sound    func(Sound)
 	Roster   func(*line.Roster)
 	Pose     func(*line.Pose)
@@ -110,7 +112,9 @@ type Client struct {
 	pose     *line.Pose
 	speakers *line.Speakers
 	groups   *line.Groups
+	groupsAt time.Time // when they came; see the seconds in them
 	mute     line.Mute
+	muteAt   time.Time
 	ranges   line.Ranges
 	badText  uint64
 }
@@ -155,7 +159,7 @@ func (c *Client) Close() {
 	<-c.done
 }
 
-// Roster is the latest roster, nil before the first.
+// Roster is the latest roster, nil before the first and, like all that a server says, when the connection is over.
 func (c *Client) Roster() *line.Roster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -207,8 +211,17 @@ func (c *Client) run() {
 		c.goodbye(err)
 	}
 	c.conn.Close()
+	c.forget()
 	c.err = err
 	close(c.done)
+}
+
+// forget drops what the server has said: it holds no longer.
+func (c *Client) forget() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.roster, c.pose, c.speakers, c.groups = nil, nil, nil, nil
+	c.mute, c.ranges = line.Mute{}, line.Ranges{}
 }
 
 func (c *Client) isClosing() bool {

@@ -766,3 +766,29 @@ func (fixed) RemoteAddr() net.Addr             { return nil }
 func (fixed) SetDeadline(time.Time) error      { return nil }
 func (fixed) SetReadDeadline(time.Time) error  { return nil }
 func (fixed) SetWriteDeadline(time.Time) error { return nil }
+
+// A segment begins with an encoder that knows nothing of what was said before.
+func TestBeginForgetsTheSound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mustConnect(t, Config{Ask: most}, answer{echo: most})
+		var first []byte
+		for range 2 {
+			if err := c.Begin(); err != nil {
+				t.Fatal(err)
+			}
+			for i := range 5 {
+				if err := c.Speak(tone(i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got := s.frames(wire.C2SV2)
+			if len(got) != 5 || first != nil && !bytes.Equal(first, got[0].Opus) {
+				t.Errorf("%d frames; the first of a segment is encoded after what was said before", len(got))
+			}
+			first = got[0].Opus
+			if bytes.Equal(first, got[4].Opus) {
+				t.Fatal("the tone has no memory to forget")
+			}
+		}
+	})
+}

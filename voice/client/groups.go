@@ -3,6 +3,7 @@ package client
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gobwas/ws"
 
@@ -20,27 +21,43 @@ func (c *Client) control(v any) {
 	switch v := v.(type) {
 	case *line.Groups:
 		if c.caps.Groups != 0 {
-			c.groups = v
+			c.groups, c.groupsAt = v, time.Now()
 		}
 	case *line.Mute:
-		c.mute = *v
+		c.mute, c.muteAt = *v, time.Now()
 	case *line.Ranges:
 		c.ranges = *v
 	}
 }
 
-// Groups is the latest snapshot of the groups, nil before the first.
+// Groups is the latest snapshot of the groups, nil before the first. Its invitations have the seconds that are left now,
+// and those that have run out are not in it, whether or not the server has said so yet.
 func (c *Client) Groups() *line.Groups {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.groups
+	if c.groups == nil || len(c.groups.Invites) == 0 {
+		return c.groups
+	}
+	g, since := *c.groups, int(time.Since(c.groupsAt)/time.Second)
+	g.Invites = nil
+	for _, i := range c.groups.Invites {
+		if i.Seconds -= since; i.Seconds > 0 {
+			g.Invites = append(g.Invites, i)
+		}
+	}
+	return &g
 }
 
-// Mute is whether the server lets the player's voice through, as it was told last: seconds count from then.
+// Mute is whether the server lets the player's voice through, as it was told last, with the seconds that are left now by
+// our own clock. At 0 the server is about to say that it is over.
 func (c *Client) Mute() line.Mute {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mute
+	m := c.mute
+	if m.Timed {
+		m.Seconds = max(0, m.Seconds-int(time.Since(c.muteAt)/time.Second))
+	}
+	return m
 }
 
 // Ranges is which tiers the server offers: neither until it says so, and then it must not be offered to the player.

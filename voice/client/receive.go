@@ -25,6 +25,7 @@ type Sound struct {
 	Source      uuid.UUID // the player, or the channel
 	Origin      uuid.UUID // of a channel: whose microphone, or zero
 	Gain        float64   // 0 to 1, not yet applied to PCM
+	Volume      float64   // how loudly it is wanted; see [Volumes]. Not applied either
 	DX, DZ      float32   // source minus listener, in blocks
 	Stream, Seq int64     // as received; of concealed sound the missing number
 	Concealed   bool      // PCM was made up for a lost frame
@@ -74,6 +75,8 @@ type receiver struct {
 	jitter   int
 	decode   bool
 	callback func(Sound)
+	volumes  *Volumes
+	endpoint string // see namespace
 
 	mu       sync.Mutex
 	deafened bool
@@ -87,6 +90,7 @@ type receiver struct {
 func (r *receiver) init(format wire.S2CFormat, clips bool, cfg Config) {
 	r.format, r.clips = format, clips
 	r.jitter, r.decode, r.callback = cfg.Jitter, !cfg.NoDecode, cfg.Sound
+	r.volumes, r.endpoint = cfg.Volumes, namespace(cfg.URL)
 	r.deafened = cfg.Deafened
 	r.sources = map[sourceKey]*source{}
 }
@@ -242,7 +246,7 @@ func (r *receiver) add(f *wire.S2C, seq int64, concealed bool, pcm []int16) {
 	if pcm != nil {
 		pcm = r.pcm[at:len(r.pcm):len(r.pcm)]
 	}
-	r.sounds = append(r.sounds, Sound{Kind: f.Kind, Source: f.Source, Origin: f.Origin, Gain: float64(f.Gain) / 255,
+	r.sounds = append(r.sounds, Sound{Kind: f.Kind, Source: f.Source, Origin: f.Origin, Gain: float64(f.Gain) / 255, Volume: r.volumes.of(r.endpoint, f),
 		DX: f.DX, DZ: f.DZ, Stream: f.Stream, Seq: seq, Concealed: concealed, PCM: pcm})
 }
 

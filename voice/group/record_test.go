@@ -2,6 +2,10 @@ package group
 
 import (
 	"encoding/json"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -159,4 +163,74 @@ func FuzzHash(f *testing.F) {
 			t.Fatalf("%q is written as %q", text, again)
 		}
 	})
+}
+
+// How long a comparison takes must not tell how much of a hash was right, which no run can show: the one function that
+// compares does so in constant time, and nothing else compares sums.
+func TestPasswordsAreComparedInConstantTime(t *testing.T) {
+	set := token.NewFileSet()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	constant := 0
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		f, err := parser.ParseFile(set, name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums := func(n ast.Node) (found bool) {
+			ast.Inspect(n, func(n ast.Node) bool {
+				s, ok := n.(*ast.SelectorExpr)
+				found = found || ok && s.Sel.Name == "sum"
+				return true
+			})
+			return found
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.BinaryExpr:
+				harmless := false // a comparison of lengths, or of the constant time's own result
+				if call, ok := n.X.(*ast.CallExpr); ok {
+					switch f := call.Fun.(type) {
+					case *ast.Ident:
+						harmless = f.Name == "len"
+					case *ast.SelectorExpr:
+						harmless = f.Sel.Name == "ConstantTimeCompare"
+					}
+				}
+				if (n.Op == token.EQL || n.Op == token.NEQ) && !harmless && (sums(n.X) || sums(n.Y)) {
+					t.Errorf("%s compares a sum", set.Position(n.Pos()))
+				}
+			case *ast.CallExpr:
+				if s, ok := n.Fun.(*ast.SelectorExpr); ok && sums(n) {
+					switch s.Sel.Name {
+					case "ConstantTimeCompare":
+						constant++
+					case "Equal", "Compare":
+						t.Errorf("%s compares a sum", set.Position(n.Pos()))
+					}
+				}
+			}
+			return true
+		})
+	}
+	if constant != 1 {
+		t.Errorf("%d comparisons in constant time, want 1", constant)
+	}
+	// And it tells right from wrong, at either end of the sum.
+	h := newHash("pass")
+	if !h.Matches("pass") || h.Matches("past") || h.Matches("") {
+		t.Error("passwords match as they should not")
+	}
+	for _, i := range []int{0, len(h.sum) - 1} {
+		other := h
+		other.sum[i] ^= 1
+		if other.Matches("pass") {
+			t.Errorf("byte %d does not count", i)
+		}
+	}
 }

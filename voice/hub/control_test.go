@@ -321,3 +321,89 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 		}
 	})
 }
+
+// prober looks at what is in force at the moment at which it is told something.
+type prober struct {
+	silent
+	look func(v View, text string)
+}
+
+func (p prober) Show(v View, text []byte) { p.look(v, string(text)) }
+
+// TestTheTableComesBeforeTheViews: whoever is told that a voice is cut off can be sure that it is, and a voice that is
+// new is not heard before its listener is told of the speaker.
+func TestTheTableComesBeforeTheViews(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		var a *person
+		anna, ben := x.player("anna"), x.player("ben")
+		anna.Show(ben.ID)
+		ben.Show(anna.ID)
+		seen := map[string]string{}
+		send := func() string {
+			n, why := a.src.Send(x.hub.Table(), 1, 0, []byte{1})
+			return fmt.Sprint(n, " ", why)
+		}
+		at := func(what string) {
+			if _, ok := seen[what]; !ok {
+				seen[what] = send()
+			}
+		}
+		join := func(p *world.Player, look func(View, string)) *person {
+			m := x.hub.Join(p, prober{look: look}, caps.Set{Status: 1})
+			return &person{m, nil, route.NewSource(&m.Member)}
+		}
+		// Only the turn's goroutine uses anna's source.
+		a = join(anna, func(v View, text string) {
+			switch {
+			case v == Mute && strings.HasPrefix(text, "SSVC_MUTE_V1 1"):
+				at("anna is muted")
+			case v == Mute && seen["anna is muted"] != "":
+				at("anna is not muted")
+			case v == Roster && strings.Contains(text, "SSVC_DEAFENED_V1 "+ben.ID.String()):
+				at("ben is deafened")
+			}
+		})
+		x.settle()
+		b := join(ben, func(v View, text string) {
+			switch {
+			case v != Roster:
+			case strings.Contains(text, anna.ID.String()):
+				at("ben is told of anna")
+			case seen["ben is told of anna"] != "":
+				at("anna is hidden")
+			}
+		})
+		time.Sleep(2 * Flush)
+		if err := x.hub.Do(func(time.Time) { at("a while after") }); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.hub.Mute(mute.Record{Player: anna.ID}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := x.hub.Unmute(anna.ID); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(Flush)
+		x.hub.SetDeafened(b.Member, true)
+		time.Sleep(Flush)
+		x.hub.SetDeafened(b.Member, false)
+		time.Sleep(Flush)
+		ben.Hide(anna.ID)
+		time.Sleep(2 * Flush)
+		if err := x.hub.Do(func(time.Time) {}); err != nil { // the turns are seen to be over
+			t.Fatal(err)
+		}
+		for what, want := range map[string]string{
+			"ben is told of anna": fmt.Sprint(0, " ", route.Routed),
+			"a while after":       fmt.Sprint(1, " ", route.Routed),
+			"anna is muted":       fmt.Sprint(0, " ", route.Muted),
+			"anna is not muted":   fmt.Sprint(1, " ", route.Routed),
+			"ben is deafened":     fmt.Sprint(0, " ", route.Routed),
+			"anna is hidden":      fmt.Sprint(0, " ", route.Routed),
+		} {
+			if seen[what] != want {
+				t.Errorf("%s: a frame reaches %q, want %q", what, seen[what], want)
+			}
+		}
+	})
+}

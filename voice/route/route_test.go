@@ -708,3 +708,52 @@ func BenchmarkLook(b *testing.B) {
 		r.c.Look(1 << 30)
 	}
 }
+
+// A table that has been published stays as it is, whatever the turns after it decide: who still holds it reads one turn.
+func TestTablesAreReplacedWhole(t *testing.T) {
+	r := newRoom(t, Policy{})
+	a, b, c := r.join(1, 0), r.join(2, 1), r.join(3, 5000)
+	g := &teams{}
+	g.of(64)
+	r.c.SetGroups(g)
+	r.meet(a, b, c)
+	r.declare([]*person{a, b, c}, [2]*person{a, c})
+	r.turn()
+	former := r.table
+	old := func(what string) {
+		t.Helper()
+		b.ear.take()
+		c.ear.take()
+		n, out := a.src.Send(former, 7, a.seq, []byte{1})
+		a.seq++
+		near, far := b.ear.take(), c.ear.take()
+		if n != 2 || out != Routed || len(near) != 1 || len(far) != 1 || near[0].Gain != gain.Level(1, 1, 48) || far[0].Gain != 255 {
+			t.Errorf("after %s the former table says %d, %v: %+v, %+v", what, n, out, near, far)
+		}
+	}
+	old("nothing")
+	for _, change := range []struct {
+		what string
+		do   func()
+	}{
+		{"a tier", func() { r.c.SetTier(a.Member, line.Whisper); r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 1, Whisper: 0.1}}) }},
+		{"a group", func() { (*g)[a.Slot()] = 1 }},
+		{"nothing declared", func() { r.c.SetDeclared(nil) }},
+		{"deafened ones", func() { r.c.SetDeafened(b.Member, true); r.c.SetDeafened(c.Member, true) }},
+		{"a mute", func() { r.c.SetRights(a.Member, Rights{Muted: true}) }},
+		{"hidden ones", func() { b.Player.Hide(a.Player.ID); c.Player.Hide(a.Player.ID) }},
+		{"many who join", func() {
+			for i := range 100 {
+				r.join(10+i, 0)
+			}
+		}},
+		{"who left", func() { r.c.Drop(b.Member); r.c.Drop(c.Member) }},
+	} {
+		change.do()
+		r.turn()
+		old(change.what)
+	}
+	if n := r.says(a); n != 0 {
+		t.Errorf("the new table lets %d hear", n)
+	}
+}
