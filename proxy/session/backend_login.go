@@ -62,7 +62,7 @@ type dialed struct {
 
 // begin looks for the first backend of a newcomer.
 func (s *Session) begin() {
-	s.plan = plan{names: s.set().Try}
+	s.plan = plan{names: s.tryList()}
 	s.advance()
 }
 

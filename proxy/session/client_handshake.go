@@ -134,6 +134,9 @@ func (s *Session) handshake() bool {
 		s.status()
 		return false
 	}
+	if s.byHost().Refuse {
+		return s.refuse(EndUnknownHost, plain("Nobody can join by this address. Use the one that you were given."))
+	}
 	s.transfer = h.Intent == packet.IntentTransfer
 	s.from()
 	return true

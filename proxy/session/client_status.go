@@ -1,6 +1,8 @@
 package session
 
 import (
+	"errors"
+
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/status"
@@ -8,29 +10,49 @@ import (
 
 // status answers a server list ping.
 func (s *Session) status() {
-	s.answer(func(st *status.Status) error { return st.Serve(s.conn, s.r, s.w, s.protocol) })
+	s.answer(func() error {
+		st := s.shown()
+		if st == nil {
+			return status.ErrUnwanted
+		}
+		return st.Serve(s.conn, s.r, s.w, status.Client{Protocol: s.protocol, Host: s.host})
+	})
 }
 
 // legacyStatus answers the pings of clients before 1.7, and tells their logins that they are too old.
 func (s *Session) legacyStatus() {
-	s.answer(func(st *status.Status) error { return st.ServeLegacy(s.conn) })
+	s.answer(func() error {
+		return status.ServeLegacy(s.conn, status.DefaultTimeout, func(host string) *status.Status {
+			s.host, _ = packet.CleanHost(host, -1)
+			return s.shown()
+		})
+	})
 }
 
-func (s *Session) answer(serve func(*status.Status) error) {
-	st := s.set().Status
-	if st == nil {
-		s.ending = EndClosed
-		return
+// shown is what those see who come by the client's name; nil: nothing.
+func (s *Session) shown() *status.Status {
+	h := s.byHost()
+	switch {
+	case h.Refuse:
+		return nil
+	case h.Status != nil:
+		return h.Status
 	}
+	return s.set().Status
+}
+
+func (s *Session) answer(serve func() error) {
 	if !s.core.cfg.StatusGate(s.address.Addr()) {
 		s.ending = EndStatusThrottled
 		return
 	}
-	err := serve(st)
+	err := serve()
 	var bad frame.Violation
 	switch {
 	case err == nil:
 		s.ending = EndStatus
+	case errors.Is(err, status.ErrUnwanted) && s.byHost().Refuse:
+		s.ending = EndUnknownHost
 	case isTimeout(err):
 		s.ending = EndHandshakeTimeout
 	case asViolation(err, &bad):

@@ -11,6 +11,7 @@ const (
 	EndClosed                  // the peer left before it had logged in
 	EndGarbage                 // not the protocol: first packet, intent, frame or field
 	EndCrowded                 // too many connections that are not players yet
+	EndUnknownHost             // came by a host name that is refused
 	EndStatusThrottled         // too many pings from this network
 	EndHandshakeTimeout        // did not finish handshake, status exchange or login in time
 	EndThrottled               // too many logins from this network
@@ -40,7 +41,7 @@ const (
 )
 
 var endingNames = [endings]string{
-	"none", "status", "closed", "garbage", "crowded", "status_throttled", "handshake_timeout", "throttled", "outdated",
+	"none", "status", "closed", "garbage", "crowded", "unknown_host", "status_throttled", "handshake_timeout", "throttled", "outdated",
 	"transfer", "bad_name", "bad_key", "encryption", "unauthenticated", "auth_down", "duplicate", "replaced", "left",
 	"protocol", "idle", "stalled", "unanswered", "overflow", "no_server", "kicked", "backend_lost", "backend_timeout",
 	"disconnected", "shutdown", "panic",

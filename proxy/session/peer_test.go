@@ -287,13 +287,18 @@ func within(t testing.TB, d time.Duration, ok func() bool, format string, args f
 // connect opens a connection and says who it is.
 func (e *env) connect(protocol int32, intent packet.Intent) *peer {
 	e.t.Helper()
+	return e.come(protocol, "Play.Example.org.", intent)
+}
+
+// come is connect by a host name.
+func (e *env) come(protocol int32, host string, intent packet.Intent) *peer {
+	e.t.Helper()
 	conn, err := net.Dial("tcp", e.ln.Addr().String())
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	v := proto.Lookup(protocol)
-	p := newPeer(e.t, conn, v, proto.Serverbound)
-	p.raw(0, packet.AppendHandshake(nil, packet.Handshake{Protocol: protocol, Host: "Play.Example.org.", Port: 25565, Intent: intent}))
+	p := newPeer(e.t, conn, proto.Lookup(protocol), proto.Serverbound)
+	p.raw(0, packet.AppendHandshake(nil, packet.Handshake{Protocol: protocol, Host: host, Port: 25565, Intent: intent}))
 	p.state(proto.Login)
 	return p
 }

@@ -31,11 +31,15 @@ type Settings struct {
 	Servers []backend.Server // names are compared without case
 	Try     []string         // names of servers in the order in which a newcomer is offered to them; unknown ones are skipped
 
+	Hosts []Host // by host name; no name twice
+
 	// FinalReasons are what the reason of a kick must not contain for the player to be taken to another server; case does
 	// not matter.
 	FinalReasons []string
 
 	Timeouts Timeouts
+
+	byName hosts
 }
 
 // Timeouts of each wait. Zero means the default.
@@ -57,6 +61,7 @@ func (s Settings) withDefaults() *Settings {
 	if s.MaxMessage <= 0 {
 		s.MaxMessage = maxClientMessage
 	}
+	s.byName = newHosts(s.Hosts)
 	t := &s.Timeouts
 	for _, x := range []struct {
 		d       *time.Duration

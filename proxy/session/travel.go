@@ -257,7 +257,7 @@ func (s *Session) clean() {
 // chain begins a new chain of attempts when the player has been on l for a while.
 func (s *Session) chain(l *link) {
 	if time.Since(l.since) >= stayed {
-		s.plan = plan{names: s.set().Try}
+		s.plan = plan{names: s.tryList()}
 	}
 }
 

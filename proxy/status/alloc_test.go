@@ -13,11 +13,11 @@ func TestNoAllocation(t *testing.T) {
 	s := typical(t)
 	m := &memory{}
 	w := frame.NewWriter(m)
-	if err := s.answer(w, 765); err != nil {
+	if err := s.answer(w, Client{Protocol: 765}); err != nil {
 		t.Fatal(err)
 	}
 	if got := testing.AllocsPerRun(200, func() {
-		if err := s.answer(w, 765); err != nil {
+		if err := s.answer(w, Client{Protocol: 765}); err != nil {
 			t.Fatal(err)
 		}
 	}); got >= 1 {

@@ -2,6 +2,7 @@ package status
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -90,10 +91,15 @@ func parseLegacyPing(b []byte) (p legacyPing, whole bool, err error) {
 // maxLegacyPing is the longest ping there is.
 const maxLegacyPing = 3 + 2 + 2*len(pingChannel) + 2 + 1 + 2 + 2*maxHost + 4
 
+// ErrUnwanted is how ServeLegacy ends when nothing is to be answered.
+var ErrUnwanted = errors.New("status: not by this name")
+
 // ServeLegacy answers a client older than 1.7, none of whose bytes has been read: a ping gets what
-// such a client can show, a login is told which versions are welcome. conn is left open.
-func (s *Status) ServeLegacy(conn net.Conn) error {
-	end := time.Now().Add(s.cfg.Timeout)
+// such a client can show, a login is told which versions are welcome. choose says by which Status,
+// for the host name that only the newest of them tell, as they sent it; nil is none. The whole takes
+// no longer than timeout. conn is left open.
+func ServeLegacy(conn net.Conn, timeout time.Duration, choose func(host string) *Status) error {
+	end := time.Now().Add(timeout)
 	if err := conn.SetDeadline(end); err != nil {
 		return err
 	}
@@ -115,6 +121,10 @@ func (s *Status) ServeLegacy(conn net.Conn) error {
 			n, err := conn.Read(buf[len(b):])
 			if b = buf[:len(b)+n]; n > 0 {
 				if b[0] == 0x02 {
+					s := choose("")
+					if s == nil {
+						return ErrUnwanted
+					}
 					return hangUp(conn, s.kick, end)
 				}
 				continue
@@ -126,21 +136,31 @@ func (s *Status) ServeLegacy(conn net.Conn) error {
 				return err
 			}
 		}
-		return hangUp(conn, s.legacyAnswer(p.form), end)
+		s := choose(p.host)
+		if s == nil {
+			return ErrUnwanted
+		}
+		return hangUp(conn, s.legacyAnswer(p.form, s.ask(Client{Protocol: -1, Host: p.host})), end)
 	}
 }
 
 // legacyAnswer is what the form's clients expect. Their protocol is none of ours, so 127 is said to
 // make them show the version line.
-func (s *Status) legacyAnswer(form legacyForm) []byte {
-	online, most := strconv.Itoa(s.cfg.Online()), strconv.Itoa(s.cfg.MaxPlayers)
+func (s *Status) legacyAnswer(form legacyForm, other *Answer) []byte {
+	o := s.cfg.Pass.of(other)
+	n, m := s.numbers(o)
+	online, most := strconv.Itoa(n), strconv.Itoa(m)
+	motd, bare := s.motd, s.bare
+	if o.description != nil {
+		motd, bare = o.motd, o.bare
+	}
 	if form == beta {
 		// The separator is what codes begin with, so there can be none in the text.
 		tail := "§" + online + "§" + most
-		return appendKick(nil, cut(s.bare, maxLegacy-len(tail))+tail)
+		return appendKick(nil, cut(bare, maxLegacy-len(tail))+tail)
 	}
 	head, tail := "§1\x00127\x00"+cut(s.names, maxLegacy/4)+"\x00", "\x00"+online+"\x00"+most
-	return appendKick(nil, head+cut(s.motd, maxLegacy-len(head)-len(tail))+tail)
+	return appendKick(nil, head+cut(motd, maxLegacy-len(head)-len(tail))+tail)
 }
 
 // appendKick writes the only packet such clients take at this point.

@@ -35,7 +35,7 @@ func ping16(protocol byte, host string, port int32) []byte {
 }
 
 // readKick is the text of a kick packet.
-func readKick(t *testing.T, b []byte) string {
+func readKick(t testing.TB, b []byte) string {
 	t.Helper()
 	if len(b) < 3 || b[0] != 0xff || len(b) != 3+2*int(binary.BigEndian.Uint16(b[1:])) {
 		t.Fatalf("not one kick packet: % x", b)
@@ -99,7 +99,7 @@ func TestLegacy(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 			}()
-			err := legacyStatus(t).ServeLegacy(near)
+			err := ServeLegacy(near, DefaultTimeout, only(legacyStatus(t)))
 			near.Close()
 			b := <-got
 			if (err == nil) != (c.want != "") {
@@ -123,7 +123,7 @@ func TestLegacySockets(t *testing.T) {
 		client, server := pair(t)
 		done := make(chan error, 1)
 		go func() {
-			done <- legacyStatus(t).ServeLegacy(server)
+			done <- ServeLegacy(server, DefaultTimeout, only(legacyStatus(t)))
 			server.Close()
 		}()
 		for _, p := range c.pieces {
@@ -168,7 +168,7 @@ func TestLegacyTime(t *testing.T) {
 				io.Copy(io.Discard, far) // and never closes
 			}()
 			start := time.Now()
-			err := legacyStatus(t).ServeLegacy(near)
+			err := ServeLegacy(near, DefaultTimeout, only(legacyStatus(t)))
 			if d := time.Since(start); d != c.after || !errors.Is(err, c.err) {
 				t.Errorf("%s: %v after %v, want %v after %v", c.name, err, d, c.err, c.after)
 			}
@@ -182,7 +182,7 @@ func TestLegacyLong(t *testing.T) {
 	for _, motd := range []string{strings.Repeat("<red>a<blue>b", 200), strings.Repeat("\U0001f600", 300), "a\x00b"} {
 		s := newStatus(t, Config{MOTD: text(t, motd), Version: strings.Repeat("v", 300), Online: func() int { return 1 << 30 }, MaxPlayers: 1 << 30})
 		for form, parts := range map[legacyForm]int{beta: 0, plain14: 6, full16: 6} {
-			got := readKick(t, s.legacyAnswer(form))
+			got := readKick(t, s.legacyAnswer(form, nil))
 			if form == beta && strings.Count(got, "§") != 2 || form != beta && len(strings.Split(got, "\x00")) != parts {
 				t.Errorf("form %d cannot be taken apart: %q", form, got)
 			}

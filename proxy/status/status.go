@@ -1,6 +1,6 @@
 // Package status answers the server list: the status exchange of 1.7 and later, the three pings of
 // the clients before that, and their logins. What it shows is compiled once, and an answer is
-// those bytes with the numbers spliced in.
+// those bytes with the numbers spliced in, or with what a server behind the proxy says of itself.
 package status
 
 import (
@@ -48,6 +48,17 @@ type Config struct {
 	Online  func() int                           // how many players there are; nil: 0
 	Players func(dst []Player, max int) []Player // appends at most max players who may be shown; nil: none
 	Timeout time.Duration                        // of a whole exchange; 0 = 10 s
+
+	// Pass are the fields that are taken from what Ask returns: what a server behind the proxy says of itself, nil when
+	// none does. Ask must not keep the client waiting for long.
+	Pass Fields
+	Ask  func(Client) *Answer
+}
+
+// Client is who asks, as far as it matters for the answer.
+type Client struct {
+	Protocol int32  // as it announced; clients before 1.7 are -1
+	Host     string // the name it came by, cleaned
 }
 
 // Status answers pings. It is safe for concurrent use.
@@ -66,8 +77,8 @@ type Status struct {
 // Shown is the description and the icon.
 func (s *Status) Shown() (packet.Text, string) { return s.cfg.MOTD, s.cfg.Icon }
 
-// target is the answer for one class of clients, up to and from behind the numbers.
-type target struct{ head, tail []byte }
+// target is the answer for one class of clients: JSON up to the protocol, of the text, and of the icon with its key.
+type target struct{ head, description, favicon []byte }
 
 // answer is the memory one answer is built in.
 type answer struct {
@@ -106,14 +117,12 @@ func New(cfg Config) (*Status, error) {
 	s.answers.New = func() any { return new(answer) }
 	for i, protocol := range targets {
 		s.targets[i] = target{
-			head: append(appendString([]byte(`{"version":{"name":`), s.names), `,"protocol":`...),
-			tail: append([]byte(`]},"description":`), cfg.MOTD.JSON(protocol)...),
+			head:        append(appendString([]byte(`{"version":{"name":`), s.names), `,"protocol":`...),
+			description: cfg.MOTD.JSON(protocol),
 		}
-		t := &s.targets[i]
 		if cfg.Icon != "" {
-			t.tail = appendString(append(t.tail, `,"favicon":`...), cfg.Icon)
+			s.targets[i].favicon = appendString([]byte(`,"favicon":`), cfg.Icon)
 		}
-		t.tail = append(t.tail, '}')
 	}
 	for i, l := range cfg.Lines {
 		s.lines = appendPlayer(s.lines, i, Player{Name: l.Legacy()})
@@ -123,13 +132,14 @@ func New(cfg Config) (*Status, error) {
 
 	widest := 0
 	for i := range s.targets {
-		widest = max(widest, units(s.targets[i].head)+units(s.targets[i].tail))
+		t := &s.targets[i]
+		widest = max(widest, units(t.head)+units(t.description)+units(t.favicon))
 	}
 	widest += units(s.lines)
 	if s.lines == nil {
 		widest += MaxSample * len(`{"name":"0123456789abcdef","id":"00000000-0000-0000-0000-000000000000"},`)
 	}
-	if widest += 100; widest > maxAnswer { // the numbers and their keys
+	if widest += 200; widest > maxAnswer { // the numbers and their keys
 		return nil, fmt.Errorf("the status has %d characters, at most %d fit: use a smaller icon, a shorter motd or fewer sample lines", widest, maxAnswer)
 	}
 	return s, nil
@@ -170,10 +180,10 @@ const (
 	idPing    = 1
 )
 
-// Serve runs the status exchange of a client that announced protocol in its handshake, until it is
+// Serve runs the status exchange of a client behind its handshake, until it is
 // over or its time is up. r and w frame conn, without compression; conn is left open. It returns nil
 // if the client got at least one answer and broke no rule.
-func (s *Status) Serve(conn net.Conn, r *frame.Reader, w *frame.Writer, protocol int32) error {
+func (s *Status) Serve(conn net.Conn, r *frame.Reader, w *frame.Writer, c Client) error {
 	w.SetWriteTimeout(0) // the deadline is ours, for both directions and in total
 	if err := conn.SetDeadline(time.Now().Add(s.cfg.Timeout)); err != nil {
 		return err
@@ -191,7 +201,7 @@ func (s *Status) Serve(conn net.Conn, r *frame.Reader, w *frame.Writer, protocol
 		case err != nil:
 			return err
 		case f.ID == idRequest && len(body) == 0 && !answered:
-			if err := s.answer(w, protocol); err != nil {
+			if err := s.answer(w, c); err != nil {
 				return err
 			}
 			answered = true
@@ -203,39 +213,82 @@ func (s *Status) Serve(conn net.Conn, r *frame.Reader, w *frame.Writer, protocol
 	}
 }
 
-func (s *Status) answer(w *frame.Writer, protocol int32) error {
+func (s *Status) answer(w *frame.Writer, c Client) error {
+	other := s.ask(c)
 	a := s.answers.Get().(*answer)
 	defer s.answers.Put(a)
-	a.b = s.append(append(a.b[:0], make([]byte, lengthRoom)...), a, protocol)
+	a.b = s.append(append(a.b[:0], make([]byte, lengthRoom)...), a, c.Protocol, other)
+	if other != nil && other.units <= maxAnswer && units(a.b[lengthRoom:]) > maxAnswer {
+		a.b = s.append(a.b[:lengthRoom], a, c.Protocol, nil) // ours and a server's together are too much
+	}
 	n := len(a.b) - lengthRoom
 	start := lengthRoom - field.VarIntLen(int32(n))
 	field.AppendVarInt(a.b[:start], int32(n))
 	return w.Packet(idRequest, a.b[start:])
 }
 
-// append writes the JSON for protocol.
-func (s *Status) append(b []byte, a *answer, protocol int32) []byte {
+// ask is what a server says of itself, nil if that does not matter or none says anything.
+func (s *Status) ask(c Client) *Answer {
+	if s.cfg.Pass == 0 || s.cfg.Ask == nil {
+		return nil
+	}
+	return s.cfg.Ask(c)
+}
+
+// append writes the JSON for protocol, with what is to be passed on of other, which may be nil.
+func (s *Status) append(b []byte, a *answer, protocol int32, other *Answer) []byte {
 	t := &s.targets[targetOf(protocol)]
 	if proto.Lookup(protocol) == nil {
 		protocol = proto.Max // so that the client says who is out of date
 	}
-	b = append(b, t.head...)
-	b = strconv.AppendInt(b, int64(protocol), 10)
-	b = append(b, `},"players":{"max":`...)
-	b = strconv.AppendInt(b, int64(s.cfg.MaxPlayers), 10)
-	b = append(b, `,"online":`...)
-	b = strconv.AppendInt(b, int64(s.cfg.Online()), 10)
-	b = append(b, `,"sample":[`...)
-	if s.lines != nil {
-		b = append(b, s.lines...)
+	o := s.cfg.Pass.of(other)
+	if o.version != nil {
+		b = append(append(b, `{"version":`...), o.version...)
 	} else {
+		b = append(b, t.head...)
+		b = strconv.AppendInt(b, int64(protocol), 10)
+		b = append(b, '}')
+	}
+	online, most := s.numbers(o)
+	b = append(b, `,"players":{"max":`...)
+	b = strconv.AppendInt(b, int64(most), 10)
+	b = append(b, `,"online":`...)
+	b = strconv.AppendInt(b, int64(online), 10)
+	b = append(b, `,"sample":`...)
+	switch {
+	case o.sample != nil:
+		b = append(b, o.sample...)
+	case s.lines != nil:
+		b = append(append(append(b, '['), s.lines...), ']')
+	default:
+		b = append(b, '[')
 		a.players = s.cfg.Players(a.players[:0], MaxSample)
 		for i, p := range a.players[:min(len(a.players), MaxSample)] {
 			b = appendPlayer(b, i, p)
 		}
 		clear(a.players) // names must not live on in the pool
+		b = append(b, ']')
 	}
-	return append(b, t.tail...)
+	b = append(b, `},"description":`...)
+	if o.description != nil {
+		b = append(b, o.description...)
+	} else {
+		b = append(b, t.description...)
+	}
+	if o.favicon != nil {
+		b = append(append(b, `,"favicon":`...), o.favicon...)
+	} else {
+		b = append(b, t.favicon...)
+	}
+	return append(append(b, o.rest...), '}')
+}
+
+// numbers are how many players there are, and how many there may be.
+func (s *Status) numbers(o Answer) (online, most int) {
+	if o.counted {
+		return o.online, o.most
+	}
+	return s.cfg.Online(), s.cfg.MaxPlayers
 }
 
 func appendPlayer(b []byte, i int, p Player) []byte {

@@ -94,7 +94,7 @@ func exchange(t *testing.T, s *Status, protocol int32, frames ...[]byte) (frame.
 	go func() {
 		r := frame.NewReader(server, frame.PreLogin(false))
 		defer r.Release()
-		err := s.Serve(server, r, frame.NewWriter(server), protocol)
+		err := s.Serve(server, r, frame.NewWriter(server), Client{Protocol: protocol})
 		server.Close()
 		done <- err
 	}()
@@ -286,7 +286,7 @@ func TestTimeout(t *testing.T) {
 			}()
 			r := frame.NewReader(near, frame.PreLogin(false))
 			start := time.Now()
-			err := newStatus(t, Config{}).Serve(near, r, frame.NewWriter(near), 765)
+			err := newStatus(t, Config{}).Serve(near, r, frame.NewWriter(near), Client{Protocol: 765})
 			if !errors.Is(err, os.ErrDeadlineExceeded) || time.Since(start) != 10*time.Second {
 				t.Errorf("%s: %v after %v, want a timeout after 10 s", name, err, time.Since(start))
 			}
@@ -343,7 +343,7 @@ func BenchmarkServe(b *testing.B) {
 	for b.Loop() {
 		m.off = 0
 		r := frame.NewReader(m, frame.PreLogin(false))
-		if err := s.Serve(m, r, frame.NewWriter(m), 765); err != nil {
+		if err := s.Serve(m, r, frame.NewWriter(m), Client{Protocol: 765}); err != nil {
 			b.Fatal(err)
 		}
 		r.Release()
@@ -361,7 +361,7 @@ func BenchmarkLoopback(b *testing.B) {
 		r := frame.NewReader(server, frame.PreLogin(false))
 		defer r.Release()
 		w := frame.NewWriter(server)
-		for s.Serve(server, r, w, 765) == nil {
+		for s.Serve(server, r, w, Client{Protocol: 765}) == nil {
 			if _, err := r.Next(); err != nil { // an empty request between the exchanges
 				return
 			}

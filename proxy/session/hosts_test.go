@@ -1,0 +1,200 @@
+package session
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/status"
+)
+
+// TestHostNames: exact before the longest wildcard before the star, and nothing by accident.
+func TestHostNames(t *testing.T) {
+	h := newHosts([]Host{
+		{Name: "example.net"}, {Name: "Survival.Example.NET."}, {Name: "*.example.net"}, {Name: "*.eu.example.net"},
+		{Name: "a.eu.example.net"}, {Name: "*.net"}, {Name: "::1"}, {Name: "*.Example.ORG"},
+	})
+	for name, want := range map[string]string{
+		"example.net": "example.net", "survival.example.net": "Survival.Example.NET.", "other.example.net": "*.example.net",
+		"a.b.c.example.net": "*.example.net", "eu.example.net": "*.example.net", "x.eu.example.net": "*.eu.example.net",
+		"a.eu.example.net": "a.eu.example.net", "b.a.eu.example.net": "*.eu.example.net", "net": "", "other.net": "*.net",
+		"badexample.net": "*.net", ".example.net": "*.net", "example.net.evil.org": "", "example.org": "", "x.example.org": "*.Example.ORG",
+		"": "", ".": "", "*": "", "*.net": "*.net", "::1": "::1", strings.Repeat(".", 319): "",
+	} {
+		got := ""
+		if e := h.find(name); e != nil {
+			got = e.Name
+		}
+		if got != want {
+			t.Errorf("%q is taken for %q, want %q", name, got, want)
+		}
+	}
+	all := newHosts([]Host{{Name: "*"}, {Name: "*.a"}})
+	for name, want := range map[string]string{"": "*", "a": "*", "b.a": "*.a", "x.y": "*", ".a": "*"} {
+		if got := all.find(name); got == nil || got.Name != want {
+			t.Errorf("%q is taken for %+v, want %q", name, got, want)
+		}
+	}
+	if newHosts(nil).find("x") != nil {
+		t.Error("found where there is nothing")
+	}
+}
+
+// TestHostNamesAgainstTheRule compares with the rule said plainly, on names of few letters so that they meet.
+func TestHostNamesAgainstTheRule(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		b := make([]byte, r.IntN(6))
+		for i := range b {
+			b[i] = "ab."[r.IntN(3)]
+		}
+		return string(b)
+	}
+	for range 20_000 {
+		var list []Host
+		seen := map[string]bool{}
+		for range 6 {
+			name := strings.TrimRight(word(), ".")
+			if r.IntN(2) == 0 {
+				name = "*." + strings.Trim(name, ".")
+			}
+			if name != "" && name != "*." && !seen[name] {
+				seen[name] = true
+				list = append(list, Host{Name: name})
+			}
+		}
+		name, want := word(), ""
+		for _, e := range list {
+			tail, any := strings.CutPrefix(e.Name, "*")
+			switch {
+			case e.Name == name:
+				want = name
+			case any && strings.HasSuffix(name, tail) && len(name) > len(tail) && want != name && len(e.Name) > len(want):
+				want = e.Name
+			}
+		}
+		got := ""
+		if e := newHosts(list).find(name); e != nil {
+			got = e.Name
+		}
+		if got != want {
+			t.Fatalf("%q among %+v is taken for %q, want %q", name, list, got, want)
+		}
+	}
+}
+
+// TestForcedHosts: the name by which a player comes decides where he goes, whatever clients, mod loaders and proxies put
+// behind it; and where he goes next.
+func TestForcedHosts(t *testing.T) {
+	lobby, survival, games := newBackend(t, "lobby", nil), newBackend(t, "survival", nil), newBackend(t, "games", nil)
+	e := newEnv(t, func(c *Config) {
+		c.Settings.Try = []string{"lobby"}
+		c.Settings.Hosts = []Host{
+			{Name: "survival.example.net", Try: []string{"nowhere", "Survival", "games"}},
+			{Name: "*.example.net", Try: []string{"games"}}, {Name: "plain.example.net"},
+		}
+	}, lobby, survival, games)
+	for i, c := range []struct {
+		protocol int32
+		host     string
+		to       *fakeBackend
+		told     string
+	}{
+		{767, "survival.example.net", survival, "survival.example.net"},
+		{47, "SURVIVAL.Example.Net.:25566", survival, "survival.example.net"},
+		{340, "survival.example.net\x00FML\x00", survival, "survival.example.net\x00FML\x00"},
+		{754, "survival.example.net.\x00FML2\x00", survival, "survival.example.net\x00FML2\x00"},
+		{767, "survival.example.net\x00FORGE", survival, "survival.example.net\x00FORGE"},
+		{767, "survival.example.net\x001.2.3.4\x00069a79f444e94726a5befca90e38aaf5", survival, "survival.example.net"},
+		{767, "survival.example.net///1.2.3.4:1///2", survival, "survival.example.net"},
+		{767, "bedwars.example.net", games, "bedwars.example.net"},
+		{767, "plain.example.net", lobby, "plain.example.net"},
+		{767, "example.net", lobby, "example.net"},
+		{767, "survival.example.net.evil.org", lobby, "survival.example.net.evil.org"},
+		{767, "", lobby, "127.0.0.1"},
+	} {
+		name := "Steve" + string(rune('A'+i))
+		p := e.come(c.protocol, c.host, packet.IntentLogin)
+		p.send(proto.LoginStart, packet.AppendLoginStart(nil, c.protocol, packet.LoginStart{Name: name}))
+		p.loggedIn()
+		if s := c.to.next(); s.login.Name != name || s.handshake.Host != c.told {
+			t.Errorf("by %q: %q told %q, want %q told %q", c.host, s.login.Name, s.handshake.Host, name, c.told)
+		}
+		p.conn.Close()
+	}
+
+	// Whoever loses his server goes on by the list of his host.
+	p := e.come(767, "survival.example.net", packet.IntentLogin)
+	p.send(proto.LoginStart, packet.AppendLoginStart(nil, 767, packet.LoginStart{Name: "Alex"}))
+	p.loggedIn()
+	s := survival.next()
+	done := make(chan struct{})
+	go func() { defer close(done); s.admit() }()
+	p.join()
+	<-done
+	s.conn.Close()
+	if s := games.next(); s.login.Name != "Alex" {
+		t.Errorf("%q fell back", s.login.Name)
+	}
+}
+
+// answering is a Status with a text.
+func answering(t testing.TB, motd string) *status.Status {
+	t.Helper()
+	st, err := status.New(status.Config{MOTD: packet.Plain(motd)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return st
+}
+
+// ping asks for the status and returns the JSON.
+func (e *env) ping(protocol int32, host string) string {
+	e.t.Helper()
+	p := e.come(protocol, host, packet.IntentStatus)
+	p.state(proto.Status)
+	p.send(proto.StatusRequest, nil)
+	b, err := packet.ParseStatusResponse(p.expect(proto.StatusResponse))
+	if err != nil {
+		e.t.Fatal(err)
+	}
+	p.conn.Close()
+	return string(b)
+}
+
+// TestHostStatus: each name has its own answer, or the one for all.
+func TestHostStatus(t *testing.T) {
+	e := newEnv(t, func(c *Config) {
+		c.Settings.Status = answering(t, "general")
+		c.Settings.Hosts = []Host{{Name: "*.example.net", Status: answering(t, "wild")}, {Name: "a.example.net", Status: answering(t, "exact")}, {Name: "b.example.net"}}
+	})
+	for host, want := range map[string]string{"A.example.net.": "exact", "x.example.net\x00FML\x00": "wild", "b.example.net": "general", "example.net": "general", "": "general"} {
+		if got := e.ping(340, host); !strings.Contains(got, `"`+want+`"`) {
+			t.Errorf("by %q: %s, want %q", host, got, want)
+		}
+	}
+	e.ended(EndStatus, 5)
+}
+
+// TestUnwantedHosts: names that are refused learn nothing, and players by them what to do.
+func TestUnwantedHosts(t *testing.T) {
+	b := newBackend(t, "lobby", nil)
+	e := newEnv(t, func(c *Config) {
+		c.Settings.Status = answering(t, "hello")
+		c.Settings.Hosts = []Host{{Name: "*", Refuse: true}, {Name: "play.example.net"}}
+	}, b)
+	for _, host := range []string{"203.0.113.7", "", "example.net", "x.play.example.net"} {
+		p := e.come(767, host, packet.IntentLogin)
+		if got := p.kicked(); !strings.Contains(got, "address") {
+			t.Errorf("by %q told %q", host, got)
+		}
+		e.come(767, host, packet.IntentStatus).closed()
+	}
+	e.ended(EndUnknownHost, 8)
+	p := e.come(767, "play.example.net", packet.IntentLogin)
+	p.send(proto.LoginStart, packet.AppendLoginStart(nil, 767, packet.LoginStart{Name: "Steve"}))
+	p.loggedIn()
+	b.next()
+}

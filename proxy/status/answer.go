@@ -1,0 +1,140 @@
+package status
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/earshot-mc/earshot/proxy/packet"
+)
+
+// Fields are parts of a status.
+type Fields uint8
+
+// The fields that can be taken from a server. Players are the numbers, Sample the names. Mods are what mod loaders put
+// there, and everything else that is none of the others.
+const (
+	Players Fields = 1 << iota
+	Sample
+	Description
+	Favicon
+	Version
+	Mods
+	AllFields Fields = 1<<iota - 1
+)
+
+var fieldNames = map[string]Fields{
+	"players": Players, "sample": Sample, "description": Description, "favicon": Favicon, "version": Version, "mods": Mods,
+	"all": AllFields,
+}
+
+// ParseFields reads names of fields. "all" is all of them.
+func ParseFields(names []string) (f Fields, err error) {
+	for _, name := range names {
+		n, ok := fieldNames[name]
+		if !ok {
+			return 0, fmt.Errorf("%q is no part of a status; choose of %s", name, strings.Join(slices.Sorted(maps.Keys(fieldNames)), ", "))
+		}
+		f |= n
+	}
+	return f, nil
+}
+
+// Answer is what a server behind the proxy says of itself. It is not changed once it is made.
+type Answer struct {
+	version, sample, description, favicon []byte // JSON; nil: it does not say
+	rest                                  []byte // more JSON, each part with a comma in front
+	counted                               bool   // it says how many players there are
+	online, most                          int
+	motd, bare                            string // the description as clients before 1.7 can show it
+	units                                 int    // of the whole, as the server sent it
+	size                                  int    // bytes it holds, about
+}
+
+// maxNumber is more players than any client could be shown.
+const maxNumber = 1 << 31
+
+var errNoAnswer = errors.New("it is no JSON object")
+
+// ParseAnswer reads the JSON of a status. What a client could not read either is an error; what is missing is not.
+func ParseAnswer(status []byte) (*Answer, error) {
+	var parts map[string]json.RawMessage
+	if err := json.Unmarshal(status, &parts); err != nil {
+		return nil, fmt.Errorf("status: %w", err)
+	}
+	if parts == nil {
+		return nil, fmt.Errorf("status: %w", errNoAnswer)
+	}
+	a := &Answer{units: units(status), size: len(status)}
+	object := func(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		raw := compact(parts[name])
+		if string(raw) == "null" {
+			continue
+		}
+		switch name {
+		case "version":
+			if object(raw) {
+				a.version = raw
+			}
+		case "description":
+			t := packet.JSONText(raw)
+			a.description, a.motd, a.bare = raw, oneLine(t.Legacy()), oneLine(t.String())
+		case "favicon":
+			if raw[0] == '"' {
+				a.favicon = raw
+			}
+		case "players":
+			var p struct {
+				Max, Online *float64
+				Sample      json.RawMessage
+			}
+			if json.Unmarshal(raw, &p) != nil {
+				continue
+			}
+			if p.Online != nil && p.Max != nil && *p.Online == *p.Online && max(*p.Online, -*p.Online, *p.Max, -*p.Max) < maxNumber {
+				a.counted, a.online, a.most = true, int(*p.Online), int(*p.Max)
+			}
+			if len(p.Sample) > 0 && p.Sample[0] == '[' {
+				a.sample = p.Sample
+			}
+		default:
+			key, _ := json.Marshal(name)
+			a.rest = append(append(append(append(a.rest, ','), key...), ':'), raw...)
+		}
+	}
+	return a, nil
+}
+
+// compact is JSON without the space between its parts, in memory of its own.
+func compact(raw []byte) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return []byte("null") // cannot be: it has been read
+	}
+	return b.Bytes()
+}
+
+// of is what of a, which may be nil, is to be passed on.
+func (f Fields) of(a *Answer) (o Answer) {
+	if a == nil {
+		return o
+	}
+	o = *a
+	if f&Players == 0 {
+		o.counted = false
+	}
+	for _, x := range [...]struct {
+		field Fields
+		part  *[]byte
+	}{{Sample, &o.sample}, {Description, &o.description}, {Favicon, &o.favicon}, {Version, &o.version}, {Mods, &o.rest}} {
+		if f&x.field == 0 {
+			*x.part = nil
+		}
+	}
+	return o
+}
