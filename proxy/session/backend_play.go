@@ -125,7 +125,7 @@ func (s *Session) startConfiguration(l *link, e *event) verdict {
 // serverData is what a backend wants its player's server list to show. The player joined this proxy and will see what
 // this proxy shows at the next ping; whether the backend enforces secure chat is the backend's to say.
 func (s *Session) serverData(e *event) verdict {
-	list := s.set().Status
+	list := s.shown()
 	if list == nil {
 		return forward
 	}
