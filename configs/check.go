@@ -22,7 +22,7 @@ func under(dir, file string) string {
 
 // paths makes file names independent of the working directory.
 func (l *Loaded) paths(dir string) {
-	for _, p := range []*string{&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key} {
+	for _, p := range []*string{&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.Bedrock.KeyFile} {
 		*p = under(dir, *p)
 	}
 }
@@ -133,6 +133,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 		}
 	}
 	l.checkCommands(bad, oneOf)
+	warnings = append(warnings, l.checkBedrock(bad)...)
 	oneOf("status.sample", l.Status.Sample, "off", "players", "lines")
 	if l.Status.MaxPlayers < 0 {
 		bad("status.max-players", "must not be negative")

@@ -32,6 +32,7 @@ type Config struct {
 	Commands      Commands          `yaml:"commands"`
 	Permissions   Permissions       `yaml:"permissions"`
 	BungeeCord    string            `yaml:"bungeecord"` // full, self, off
+	Bedrock       Bedrock           `yaml:"bedrock"`
 	Voice         Voice             `yaml:"voice"`
 	TLS           TLS               `yaml:"tls"`
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
@@ -50,6 +51,7 @@ type Server struct {
 	SecretFile string `yaml:"secret-file,omitempty"`
 	SendProxy  bool   `yaml:"send-proxy-protocol,omitempty"`
 	BungeeCord string `yaml:"bungeecord,omitempty"` // empty: the global one
+	Floodgate  bool   `yaml:"floodgate,omitempty"`  // pass on what Geyser says of players of Bedrock Edition
 }
 
 // Forwarding is how a backend learns who a player is.
@@ -210,6 +212,7 @@ func Default() Config {
 		Commands:      defaultCommands(),
 		Permissions:   defaultPermissions(),
 		BungeeCord:    "full",
+		Bedrock:       Bedrock{Trusted: []string{"127.0.0.0/8", "::1/128"}, Prefix: "."},
 		Forwarding:    Forwarding{Mode: "none"},
 		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}},
 		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml and restart."},

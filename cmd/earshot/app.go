@@ -34,6 +34,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy"
 	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/limbo"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/listen"
@@ -153,7 +154,7 @@ func (a *app) proxySettings(text func(key, s string) (packet.Text, error)) (s pr
 		if err != nil {
 			return s, fmt.Errorf("servers.%s.forwarding: %w", name, err)
 		}
-		b := backend.Server{Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy}
+		b := backend.Server{Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy, Floodgate: c.Floodgate}
 		if err := b.Validate(); err != nil {
 			return s, fmt.Errorf("servers.%s: %w", name, err)
 		}
@@ -182,6 +183,15 @@ func (a *app) proxySettings(text func(key, s string) (packet.Text, error)) (s pr
 	s.Logins, s.Pings, s.Pending = rate(l.Limits.Logins), rate(l.Limits.Status), l.Limits.Pending
 	s.Exempt, _ = configs.Prefixes(l.Limits.Exempt)
 	s.HideAddresses = !l.Log.Addresses
+	if l.Bedrock.KeyFile != "" {
+		s.Bedrock = &session.Bedrock{Prefix: l.Bedrock.Prefix}
+		s.Bedrock.Trusted, _ = configs.Prefixes(l.Bedrock.Trusted)
+		if s.Bedrock.Key, err = floodgate.LoadKey(l.Bedrock.KeyFile); err != nil {
+			return s, fmt.Errorf("bedrock.key-file: %w", err)
+		}
+		// Many players may come from there, and Geyser asks for the server list on its own.
+		s.Exempt = append(s.Exempt, s.Bedrock.Trusted...)
+	}
 	return s, nil
 }
 

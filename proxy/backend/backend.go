@@ -64,6 +64,7 @@ type Server struct {
 	Address    string // host:port; without a port, 25565
 	Forwarding Mode
 	Secret     []byte // BungeeGuard and Modern
+	Floodgate  bool   // Floodgate runs there: pass on what Geyser said of players of Bedrock Edition
 	SendProxy  bool   // announce the player's address with a PROXY protocol v2 header
 	// Dial reaches the server in another way than over TCP to Address; nil: over TCP.
 	Dial func(context.Context) (net.Conn, error)
@@ -114,6 +115,7 @@ type Identity struct {
 	Host       string             // the name the client connected to, cleaned; empty: the server's own
 	RawHost    string             // the same as the client sent it; for logs
 	Marker     string             // of the client's mod loader, see packet.CleanHost
+	Floodgate  string             // what Geyser said of the player, see floodgate.Data; empty: nothing
 	Port       uint16             // the port the client connected to; 0: the server's own
 	Addr       netip.Addr         // where the client is
 	SourcePort uint16             // the client's own port, for the PROXY header

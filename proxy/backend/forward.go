@@ -26,6 +26,9 @@ const (
 
 // hostField is the host of the handshake: the player's host, and what the forwarding mode and mod loader add to it.
 func (l *login) hostField(host string) (string, error) {
+	if l.Server.Floodgate && l.id.Floodgate != "" {
+		host += "\x00" + l.id.Floodgate // Floodgate takes it out before anybody counts the parts
+	}
 	if l.Forwarding != Legacy && l.Forwarding != BungeeGuard {
 		return host + l.id.Marker, nil
 	}

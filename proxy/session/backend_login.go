@@ -94,7 +94,7 @@ func (s *Session) connect(b *backend.Server) {
 	s.core.Counters.Dials.Add(1)
 	id := backend.Identity{
 		Protocol: s.protocol, Name: s.name, ID: s.id, Properties: s.properties, Key: s.key,
-		Host: s.host, RawHost: s.rawHost, Marker: s.marker, Port: s.port, Addr: s.address.Addr(), SourcePort: s.address.Port(),
+		Host: s.host, RawHost: s.rawHost, Marker: s.marker, Floodgate: s.geyser, Port: s.port, Addr: s.address.Addr(), SourcePort: s.address.Port(),
 	}
 	d := &dialed{server: b}
 	s.attempt = d

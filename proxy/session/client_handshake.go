@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/listen"
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -23,7 +24,9 @@ type identity struct {
 	rawHost  string // as sent
 	marker   string // of a mod loader
 	port     uint16
-	transfer bool // another server sent the player here
+	transfer bool   // another server sent the player here
+	bedrock  bool   // Geyser translates for the player
+	geyser   string // what it sent of the player, for backends with Floodgate
 
 	id         uuid.UUID
 	name       string
@@ -119,7 +122,7 @@ func (s *Session) handshake() bool {
 	if err != nil || f.ID != 0 {
 		return s.garbage("first packet")
 	}
-	maxHost := packet.MaxHost
+	maxHost := packet.MaxHost + floodgate.MaxData
 	if s.set().BehindProxy {
 		maxHost = packet.MaxForwardedHost
 	}
@@ -129,6 +132,7 @@ func (s *Session) handshake() bool {
 	}
 	s.protocol, s.rawHost, s.port = h.Protocol, h.Host, h.Port
 	s.host, s.marker = packet.CleanHost(h.Host, h.Protocol)
+	s.geyser = floodgate.Data(h.Host)
 	s.version = proto.Lookup(h.Protocol)
 	if h.Intent == packet.IntentStatus {
 		s.status()

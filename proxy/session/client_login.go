@@ -27,6 +27,8 @@ func (s *Session) login() bool {
 		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_server", spoken))
 	case s.transfer && !s.set().AcceptTransfers:
 		return s.refuse(EndTransfer, translated("multiplayer.disconnect.transfers_disabled"))
+	case s.geyser != "" && !s.fromGeyser():
+		return false
 	case !s.core.cfg.LoginGate(s.address.Addr()):
 		return s.refuse(EndThrottled, plain("You are logging in too often. Wait a moment and try again."))
 	case !s.patience(s.set().Timeouts.Login):
@@ -40,11 +42,13 @@ func (s *Session) login() bool {
 	if err != nil {
 		return s.garbage(err.Error())
 	}
-	s.name = start.Name
-	if set := s.set(); set.Online {
+	switch set := s.set(); {
+	case s.bedrock: // known already; the name that Geyser logs in with is not the player's here
+	case set.Online:
+		s.name = start.Name
 		ok = s.authenticate(set.Auth, start)
-	} else {
-		s.id = auth.OfflineID(start.Name)
+	default:
+		s.name, s.id = start.Name, auth.OfflineID(start.Name)
 		ok = packet.ValidName(s.name) || s.refuse(EndBadName, badName)
 	}
 	return ok && s.claim() && s.succeed()
@@ -69,7 +73,8 @@ func (s *Session) next(p proto.Packet) ([]byte, bool) {
 }
 
 // claim makes the client the only one of its name and UUID. Online, the newcomer has proved to be the owner of the
-// account, so the one that is in goes; offline anybody can say any name, so the one that is in stays.
+// account, so the one that is in goes; offline anybody can say any name, so the one that is in stays. Without a prefix a
+// player of Bedrock Edition may have the name of somebody else's Java account, and is not its owner.
 func (s *Session) claim() bool {
 	limit := time.NewTimer(s.set().Timeouts.Replace)
 	defer limit.Stop()
@@ -79,7 +84,7 @@ func (s *Session) claim() bool {
 			s.claimed = true
 			return true
 		}
-		if !s.online {
+		if !s.online || holder.bedrock != s.bedrock && holder.id != s.id {
 			return s.refuse(EndDuplicate, plain("Somebody is already playing here under this name."))
 		}
 		holder.leave(EndReplaced, translated("multiplayer.disconnect.duplicate_login"))

@@ -22,6 +22,8 @@ const (
 	EndEncryption              // the encryption response is wrong
 	EndUnauthenticated         // the session server does not know the player
 	EndAuthDown                // the session server does not answer
+	EndBedrockSource           // Floodgate's data from where no Geyser is expected
+	EndBedrockData             // Floodgate's data that the key does not open, or that was used before
 	EndDuplicate               // the name or UUID is already playing and keeps its place
 	EndReplaced                // the same account logged in again
 	EndLeft                    // the player left
@@ -42,7 +44,8 @@ const (
 
 var endingNames = [endings]string{
 	"none", "status", "closed", "garbage", "crowded", "unknown_host", "status_throttled", "handshake_timeout", "throttled", "outdated",
-	"transfer", "bad_name", "bad_key", "encryption", "unauthenticated", "auth_down", "duplicate", "replaced", "left",
+	"transfer", "bad_name", "bad_key", "encryption", "unauthenticated", "auth_down", "bedrock_source", "bedrock_data",
+	"duplicate", "replaced", "left",
 	"protocol", "idle", "stalled", "unanswered", "overflow", "no_server", "kicked", "backend_lost", "backend_timeout",
 	"disconnected", "shutdown", "panic",
 }

@@ -62,7 +62,7 @@ type Player interface {
 	RemoteAddr() netip.AddrPort // as a trusted PROXY header says, never IPv4-mapped
 	Host() string               // the host name the client typed: without markers, port and trailing dots, in lower case
 	Port() uint16               // the port the client typed
-	Online() bool               // the session server vouched for the account
+	Online() bool               // the session server, or Geyser, vouched for the account
 	// Send sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
 	// waiting or the player has left. data is not kept.
 	Send(channel string, data []byte) error

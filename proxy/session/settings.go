@@ -1,10 +1,12 @@
 package session
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/auth"
 	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
@@ -20,6 +22,8 @@ type Settings struct {
 	OddNames        bool // with Online: take any name the session server vouches for, not only [A-Za-z0-9_]{1,16}
 	LenientErrors   bool // tell 1.20.5-1.21.1 clients to overlook packets that they cannot read
 	BehindProxy     bool // handshakes may carry another proxy's forwarding data, so the first frames may be larger
+
+	Bedrock *Bedrock // players of Bedrock Edition through Geyser; nil: they are refused
 
 	Threshold  int    // compression towards the client from so many bytes on; negative: none
 	Level      int    // 1 to 9, for frames that have to be compressed anew; 0: the default
@@ -40,6 +44,13 @@ type Settings struct {
 	Timeouts Timeouts
 
 	byName hosts
+}
+
+// Bedrock is whose word counts for who a player of Bedrock Edition is.
+type Bedrock struct {
+	Key     *floodgate.Key
+	Trusted []netip.Prefix // where Geyser connects from
+	Prefix  string         // of the names of players without a Java account
 }
 
 // Timeouts of each wait. Zero means the default.

@@ -1,0 +1,53 @@
+package session
+
+import (
+	"net"
+	"net/netip"
+)
+
+// fromGeyser finds out who a player of Bedrock Edition is, from what Geyser has put into the handshake. Nobody else is
+// asked: the Xbox account is what counts.
+func (s *Session) fromGeyser() bool {
+	b, peer := s.set().Bedrock, s.peer()
+	if b == nil || !b.trusts(peer) {
+		why := "no bedrock.key-file is set"
+		if b != nil {
+			why = "its sender is not in bedrock.trusted"
+		}
+		s.log.Info("a player of Bedrock Edition is refused: Floodgate's data is not accepted", "why", why)
+		return s.refuse(EndBedrockSource, plain("Players of Bedrock Edition cannot join here."))
+	}
+	p, err := b.Key.Open(s.geyser)
+	if err != nil {
+		s.log.Warn("a player of Bedrock Edition is refused", "error", err)
+		return s.refuse(EndBedrockData, plain("The server cannot tell who you are. Its administrator finds the reason in its log."))
+	}
+	s.id, s.name, s.online, s.bedrock = p.ID(), p.Name(b.Prefix), true, true
+	if p.Addr.IsValid() && s.address.Addr() == peer { // no PROXY header said so
+		s.address = netip.AddrPortFrom(p.Addr, 0)
+	}
+	return true
+}
+
+// trusts reports whether Geyser may be at a.
+func (b *Bedrock) trusts(a netip.Addr) bool {
+	a = a.WithZone("")
+	for _, p := range b.Trusted {
+		if p.Contains(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// peer is who is at the other end of the socket, whatever a PROXY header says.
+func (s *Session) peer() netip.Addr {
+	c := s.conn
+	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {
+		c = inner.NetConn()
+	}
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		return a.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
