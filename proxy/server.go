@@ -16,6 +16,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/auth"
 	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/proxy/status"
 )
@@ -49,6 +50,7 @@ type Others struct {
 	Channels session.Channels
 	Hooks    session.Hooks
 	Backends session.Backchannel
+	Say      func(locale, key string, named ...string) packet.Text
 }
 
 // Compiled are Settings with which nothing can go wrong any more. They are for one Server.
@@ -100,7 +102,7 @@ func New(c *Compiled, others Others, log *slog.Logger) *Server {
 		logins: limit.NewNetworks(limit.Rate{}, false, nil), pings: limit.NewNetworks(limit.Rate{}, false, nil), pending: limit.NewGauge(0),
 	}
 	p.core = session.New(session.Config{
-		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends,
+		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say,
 		LoginGate: p.logins.Allow, StatusGate: p.pings.Allow, Pending: p.pending, Log: log,
 	})
 	p.Apply(c)

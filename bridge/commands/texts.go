@@ -38,6 +38,12 @@ var english = map[key]string{
 	"connected":        "<red>You are on <yellow><server></yellow> already.",
 	"connected-other":  "<red><yellow><player></yellow> is on <yellow><server></yellow> already.",
 
+	"lost-server":   "<red>You lost server <yellow><server></yellow>: <white><reason>",
+	"switch-failed": "<red>Cannot take you to <yellow><server></yellow>: <white><reason>",
+	"held":          "<gold>You wait here. As soon as a server is back you are taken there.",
+	"held-return":   "<gold>Server <yellow><server></yellow> is back. Taking you there …",
+	"drained":       "<gold>Server <yellow><server></yellow> is being emptied. Taking you to <yellow><to></yellow> …",
+
 	"glist-total":  "<gray>Players online: <yellow><count></yellow>.",
 	"glist-server": "<yellow><server></yellow><gray> (<count>)",
 	"glist-names":  "<yellow><server></yellow><gray> (<count>): <white><names>",

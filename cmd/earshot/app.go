@@ -300,7 +300,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	failures := &track.Failures{Log: a.log.With("room", "track")}
 	builtin := limbo.New(limbo.Config{Welcome: a.welcome, Log: a.log.With("room", "limbo")})
 	settings := a.proxy
-	settings.Servers = append(settings.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: builtin.Dial})
+	settings.Servers = append(settings.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: builtin.Dial, Limbo: true})
 
 	tokens := token.New(1 << 16)
 	inviter := invite.New(invite.Config{
@@ -312,7 +312,7 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		builtin.Close()
 		return nil, err
 	}
-	server := proxy.New(compiled, proxy.Others{Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk}, a.log.With("room", "proxy"))
+	server := proxy.New(compiled, proxy.Others{Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say}, a.log.With("room", "proxy"))
 	a.desk.world, a.desk.server = reg, server
 	a.voice.Permissions = rights(reg, a.perms)
 	a.voice.Notice = notice(server.Player)

@@ -143,6 +143,11 @@ func (d *desk) status() []commands.Fact {
 	}
 }
 
+// say is a text of the table.
+func (d *desk) say(locale, key string, named ...string) packet.Text {
+	return d.commands.Say(locale, key, named...)
+}
+
 // player is a player as commands and backends' plugins see one.
 type player struct{ session.Player }
 

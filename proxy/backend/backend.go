@@ -66,6 +66,7 @@ type Server struct {
 	Secret     []byte // BungeeGuard and Modern
 	Floodgate  bool   // Floodgate runs there: pass on what Geyser said of players of Bedrock Edition
 	SendProxy  bool   // announce the player's address with a PROXY protocol v2 header
+	Limbo      bool   // the proxy's own world, where players are kept whom no other server takes
 	// Dial reaches the server in another way than over TCP to Address; nil: over TCP.
 	Dial func(context.Context) (net.Conn, error)
 }

@@ -181,17 +181,17 @@ func (b *Board) ask(ctx context.Context, name string, within time.Duration) {
 	}
 	switch {
 	case s.doubted(now):
-		s.next, s.wait = now.Add(jitter(s.wait)), min(2*s.wait, rarest)
+		s.next, s.wait = now.Add(Jitter(s.wait)), min(2*s.wait, rarest)
 	case b.policy.Interval > 0:
-		s.next, s.wait = now.Add(jitter(b.policy.Interval)), soonest
+		s.next, s.wait = now.Add(Jitter(b.policy.Interval)), soonest
 	default:
 		s.next, s.wait = time.Time{}, soonest
 	}
 	b.poke()
 }
 
-// jitter is d, more or less, so that many who wait for the same do not ask at the same moment.
-func jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
+// Jitter is d, more or less, so that many who wait for the same do not ask at the same moment.
+func Jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
 
 // doubted reports whether a server is to be checked until it is known how it does.
 func (s *server) doubted(now time.Time) bool {

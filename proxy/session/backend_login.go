@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -15,6 +16,7 @@ import (
 type link struct {
 	name    string
 	server  *backend.Server
+	planned bool // along the list, not at somebody's request
 	conn    *backend.Conn
 	pump    *pump       // reads it; pump.state is how it is decoded
 	out     proto.State // how it is encoded
@@ -35,7 +37,9 @@ type plan struct {
 	failed map[string]bool // servers that failed, in lower case: each is tried once
 	first  *failure        // why the player lost the server it was on; nil for a newcomer
 	last   *failure
-	notice string // what the player is told once it is on another server
+	notice *packet.Text // what the player is told once it is on another server
+	tried  int          // of names, besides the built-in world
+	until  time.Time    // when to stop trying; zero: nothing was tried yet
 }
 
 // fail notes a server not to be tried again.
@@ -55,9 +59,10 @@ type failure struct {
 
 // dialed is the outcome of dialling.
 type dialed struct {
-	server *backend.Server
-	conn   *backend.Conn
-	err    error
+	server  *backend.Server
+	planned bool
+	conn    *backend.Conn
+	err     error
 }
 
 // begin looks for the first backend of a newcomer.
@@ -66,22 +71,33 @@ func (s *Session) begin() {
 	s.advance()
 }
 
-// advance tries the next backend of the plan. Names that stand for no server do not end the search.
+// advance tries the next backend of the plan. Names that stand for no server do not end the search. When it has taken
+// too much already only the built-in world is left.
 func (s *Session) advance() {
-	for _, name := range s.plan.names {
-		if s.plan.failed[strings.ToLower(name)] {
-			continue
+	p, set := &s.plan, s.set()
+	for _, name := range p.names {
+		if !p.failed[strings.ToLower(name)] && set.server(name) == nil {
+			p.fail(name, failure{EndNoServer, plain("No server is available.")})
+			s.log.Warn("a server to try is not configured; skipped", "backend", name)
 		}
-		if b := s.set().server(name); b != nil {
-			s.connect(b)
-			return
-		}
-		s.plan.fail(name, failure{EndNoServer, plain("No server is available.")})
-		s.log.Warn("a server to try is not configured; skipped", "backend", name)
 	}
-	f := s.plan.first
+	if p.until.IsZero() {
+		p.until = time.Now().Add(set.Fallback.Within)
+	}
+	spent := p.tried > 0 && (p.tried == set.Fallback.Attempts || time.Now().After(p.until))
+	b := s.choose(p.names, func(b *backend.Server) bool {
+		return !p.failed[strings.ToLower(b.Name)] && (b.Limbo || !spent)
+	})
+	if b != nil {
+		if !b.Limbo {
+			p.tried++
+		}
+		s.connect(b, true)
+		return
+	}
+	f := p.first
 	if f == nil {
-		f = s.plan.last
+		f = p.last
 	}
 	if f == nil {
 		f = &failure{EndNoServer, plain("No server is available.")}
@@ -90,13 +106,14 @@ func (s *Session) advance() {
 }
 
 // connect dials a backend and logs in there, beside everything else that goes on. Its outcome comes back as an event.
-func (s *Session) connect(b *backend.Server) {
+// planned is whether the proxy chose it, along the list.
+func (s *Session) connect(b *backend.Server, planned bool) {
 	s.core.Counters.Dials.Add(1)
 	id := backend.Identity{
 		Protocol: s.protocol, Name: s.name, ID: s.id, Properties: s.properties, Key: s.key,
 		Host: s.host, RawHost: s.rawHost, Marker: s.marker, Floodgate: s.geyser, Port: s.port, Addr: s.address.Addr(), SourcePort: s.address.Port(),
 	}
-	d := &dialed{server: b}
+	d := &dialed{server: b, planned: planned}
 	s.attempt = d
 	if s.asksFirst() {
 		id.Ask = s.ask
@@ -108,8 +125,10 @@ func (s *Session) connect(b *backend.Server) {
 	s.where.set(at, b.Name)
 	s.dialing.Go(func() {
 		defer s.caught()
+		t := s.set().Timeouts
 		d.conn, d.err = backend.Dial(s.ctx, *b, id, backend.Timeouts{
-			Dial: s.set().Timeouts.BackendDial, Login: s.set().Timeouts.BackendLogin, Answer: s.set().Timeouts.Login,
+			Dial: t.BackendDial, Login: t.BackendLogin,
+			Answer: t.Login + time.Second, // slowLogin comes first, and knows better who it was
 		})
 		select {
 		case s.events <- &event{outcome: d}:
@@ -125,13 +144,15 @@ func (s *Session) connect(b *backend.Server) {
 // arrived is the outcome of connect.
 func (s *Session) arrived(d *dialed) {
 	s.attempt = nil
+	s.core.judge(d.server.Name, d.err, s.asksFirst())
 	if d.err != nil {
 		s.core.Counters.DialFails.Add(1)
 		s.log.Warn("backend refused the player or cannot be reached", "backend", d.server.Name, "error", printable(d.err.Error()))
-		s.refused(d.server.Name, dialFailure(d))
+		s.refused(d.server.Name, dialFailure(d), d.planned)
 		return
 	}
 	l := s.newLink(d.server, d.conn)
+	l.planned = d.planned
 	s.inflight = l
 	if s.out == proto.Login && !s.welcome() {
 		return
@@ -207,6 +228,7 @@ func dialFailure(d *dialed) failure {
 // failed goes on after a backend did not take a player that is on none.
 func (s *Session) failed(name string, f failure) {
 	s.plan.fail(name, f)
+	s.hold.miss(name)
 	if s.final(f) {
 		s.end(f.ending, f.reason)
 		return
@@ -227,15 +249,19 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	}
 	s.log.Log(s.ctx, level, "player lost its server", "backend", l.name, "ending", e, "reason", r.String())
 	f := failure{e, r}
+	if e != EndKicked {
+		s.core.board.Doubt(l.name)
+	}
 	if l == s.inflight && s.current != nil {
 		s.inflight = nil
 		s.closeLink(l)
 		if !s.version.HasConfiguration() {
 			s.settled()
 		}
-		s.refused(l.name, f)
+		s.refused(l.name, f, l.planned)
 		return
 	}
+	crashed := l == s.current && e != EndKicked
 	if l == s.current {
 		s.current = nil
 		_, to := s.where.get()
@@ -244,15 +270,16 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 		if s.plan.first == nil {
 			s.plan.first = &f
 		}
-		s.plan.notice = "You lost server " + l.name + ": " + r.text.String()
+		s.notice("lost-server", l.name, r)
 	} else {
 		s.inflight = nil
 		s.where.set("", "")
 		if s.joined { // it had the player already, and the one before is gone
-			s.plan.notice = "Cannot take you to " + l.name + ": " + r.text.String()
+			s.notice("switch-failed", l.name, r)
 		}
 	}
 	s.plan.fail(l.name, f)
+	s.hold.delay(l.name)
 	s.release(l)
 	if !s.awaitStart && !s.awaitEnd && s.inflight == nil {
 		s.settled()
@@ -260,7 +287,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	s.route()
 	switch {
 	case s.ending != endNone:
-	case s.final(f) || s.version.HasConfiguration() && !s.movable():
+	case s.final(f) || crashed && s.set().Fallback.EndOnLoss || s.version.HasConfiguration() && !s.movable():
 		s.end(e, r)
 	case s.inflight != nil: // on the way already
 		s.depart()

@@ -89,13 +89,20 @@ func (s *Session) arrive(l *link) {
 	l.since = time.Now()
 	s.where.set(l.name, "")
 	s.log.Info("player is on a server", "backend", l.name)
+	count, held := &s.core.Counters.Switches, s.hold.on
+	s.holding(s.stranded(l))
 	switch {
-	case s.plan.notice != "":
-		s.core.Counters.Switches.Rescued.Add(1)
-		s.tell(packet.Plain(s.plan.notice))
-		s.plan.notice = ""
+	case s.plan.notice != nil:
+		count.Rescued.Add(1)
+		s.tell(*s.plan.notice)
+		s.plan.notice = nil
+	case held && l.planned:
+		count.Returned.Add(1)
 	case s.joined:
-		s.core.Counters.Switches.Done.Add(1)
+		count.Done.Add(1)
+	}
+	if s.hold.on {
+		s.tell(s.say("held"))
 	}
 }
 

@@ -14,7 +14,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/health"
 	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
 // Config is what a [Core] works with. Only Log and Settings are needed by everybody.
@@ -29,6 +31,10 @@ type Config struct {
 	StatusGate, LoginGate func(netip.Addr) bool
 	Pending               *limit.Gauge // connections that are not players yet; nil: no bound
 
+	// Say gives the text that a player with this locale is told; named are names and values in turn. nil: plain ones, for
+	// tests.
+	Say func(locale, key string, named ...string) packet.Text
+
 	Log *slog.Logger // nil: silent
 }
 
@@ -42,11 +48,20 @@ type Core struct {
 	tables   classTables
 	players  *registry
 	watchdog *watchdog
+	board    *health.Board
+	moves    atomic.Pointer[limit.Bucket] // of players whom nobody asked to move
 
-	mu      sync.Mutex
-	live    map[*Session]struct{}
-	closing *leave // set: nobody comes in any more
-	alive   sync.WaitGroup
+	ctx    context.Context // ends with Shutdown, and then tasks do
+	cancel context.CancelFunc
+	tasks  sync.WaitGroup
+
+	choosing sync.Mutex // one player at a time, each seeing where those before are going
+
+	mu       sync.Mutex
+	live     map[*Session]struct{}
+	closing  *leave          // set: nobody comes in any more
+	emptying map[string]bool // servers that players are being taken off
+	alive    sync.WaitGroup
 }
 
 // New returns a Core, which [Core.Shutdown] ends.
@@ -64,15 +79,37 @@ func New(cfg Config) *Core {
 	if cfg.Pending == nil {
 		cfg.Pending = limit.NewGauge(0)
 	}
-	c := &Core{cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}}
+	c := &Core{
+		cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}, emptying: map[string]bool{},
+	}
+	c.board = health.New(c.check, cfg.Log)
+	c.ctx, c.cancel = context.WithCancel(context.Background())
 	c.tables.watch, c.tables.hooks = cfg.Watch, cfg.Hooks
 	c.Apply(cfg.Settings)
+	c.tasks.Go(func() { c.board.Run(c.ctx) })
 	return c
 }
 
 // Apply replaces the settings. Sessions, too, go by the new ones with the next thing they decide: compression with the
 // next login, a timeout with the next wait. Whoever is on a server that is gone stays there.
-func (c *Core) Apply(s Settings) { c.settings.Store(s.withDefaults()) }
+func (c *Core) Apply(s Settings) {
+	set := s.withDefaults()
+	c.settings.Store(set)
+	c.moves.Store(limit.NewBucket(set.Fallback.Moves))
+	var names []string
+	for _, b := range set.Servers {
+		if !b.Limbo {
+			names = append(names, b.Name)
+		}
+	}
+	c.board.Watch(names, set.Health)
+}
+
+// Health is what is known of the servers, besides the built-in world, by name.
+func (c *Core) Health() []health.Facts { return c.board.Servers() }
+
+// Checks is how many checks of servers have failed so far, and how many were answered.
+func (c *Core) Checks() (failed, answered uint64) { return c.board.Checks() }
 
 // set are the settings in force, for one decision: the next one may find others.
 func (s *Session) set() *Settings { return s.core.settings.Load() }
@@ -162,8 +199,10 @@ func (c *Core) Shutdown(ctx context.Context, r string) error {
 	}
 	c.mu.Unlock()
 	gone := make(chan struct{})
+	c.cancel()
 	go func() {
 		c.alive.Wait()
+		c.tasks.Wait()
 		if first {
 			c.watchdog.close()
 		}

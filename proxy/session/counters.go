@@ -19,6 +19,7 @@ type Counters struct {
 	Switches    Switches
 	Dials       atomic.Uint64 // backend connections tried
 	DialFails   atomic.Uint64 // of these, refused or failed before the login was complete
+	Held        atomic.Int64  // players who are in the built-in world, at the moment, because no server took them
 }
 
 // Traffic is what one direction carried. Frames are counted once: by the most costly thing that happened to them.
@@ -29,9 +30,10 @@ type Traffic struct {
 
 // Switches are what became of players' ways to another server.
 type Switches struct {
-	Done    atomic.Uint64 // from one server to another, by request
-	Refused atomic.Uint64 // the other server did not take the player, who stayed
-	Rescued atomic.Uint64 // a player who had lost its server came to be on another
+	Done     atomic.Uint64 // from one server to another, by request
+	Refused  atomic.Uint64 // the other server did not take the player, who stayed
+	Rescued  atomic.Uint64 // a player who had lost its server came to be on another
+	Returned atomic.Uint64 // a player whom no server had taken was brought back from the built-in world
 }
 
 // Ended is how many connections ended with e.

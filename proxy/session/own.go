@@ -64,6 +64,9 @@ func (s *Session) arm() {
 	if s.current == nil && (at.IsZero() || s.nextAlive.Before(at)) {
 		at = s.nextAlive
 	}
+	if s.hold.on && (at.IsZero() || s.hold.next.Before(at)) {
+		at = s.hold.next
+	}
 	if at.IsZero() {
 		s.timer.Stop()
 		return
@@ -81,6 +84,10 @@ func (s *Session) tick() {
 	if s.current == nil && !now.Before(s.nextAlive) {
 		s.nextAlive = now.Add(ownAlive)
 		s.keepAlive()
+		return
+	}
+	if s.hold.on && !now.Before(s.hold.next) {
+		s.look()
 	}
 }
 

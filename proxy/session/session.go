@@ -113,6 +113,7 @@ type Session struct {
 	inflight   *link   // the backend the player is on the way to
 	attempt    *dialed // the backend being dialled
 	plan       plan    // where to try next
+	hold       hold    // what there is to know about waiting in the built-in world
 	joined     bool    // the client has been in a world
 	registered bool    // the client got registries in this configuration from backends that are gone
 	packs      packs   // the resource packs that the client was told to load
@@ -238,6 +239,7 @@ func (s *Session) teardown() {
 	if s.pending != nil {
 		s.pending()
 	}
+	s.holding(false)
 	if s.broken.Load() {
 		s.ending = EndPanic
 	}

@@ -7,6 +7,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/auth"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/floodgate"
+	"github.com/earshot-mc/earshot/proxy/health"
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
@@ -41,6 +43,10 @@ type Settings struct {
 	// not matter.
 	FinalReasons []string
 
+	Fallback  Fallback
+	Health    health.Policy
+	TCPChecks bool // servers are checked by a connection alone, not by a ping
+
 	Timeouts Timeouts
 
 	byName hosts
@@ -73,6 +79,15 @@ func (s Settings) withDefaults() *Settings {
 		s.MaxMessage = maxClientMessage
 	}
 	s.byName = newHosts(s.Hosts)
+	if s.Health.Timeout <= 0 {
+		s.Health.Timeout = 2 * time.Second
+	}
+	if s.Fallback.Within <= 0 {
+		s.Fallback.Within = time.Minute
+	}
+	if s.Fallback.Moves == (limit.Rate{}) {
+		s.Fallback.Moves = limit.Rate{PerSecond: 20, Burst: 1}
+	}
 	t := &s.Timeouts
 	for _, x := range []struct {
 		d       *time.Duration

@@ -78,18 +78,41 @@ func (s *Session) travel(b *backend.Server) {
 	if s.attempt != nil || s.inflight != nil || s.current != nil && s.current.name == b.Name {
 		return // overtaken by a fallback
 	}
-	s.connect(b)
+	s.connect(b, false)
 }
 
-// refused is a backend that did not take the player while the client was not told to leave the one it is on.
-func (s *Session) refused(name string, f failure) {
+// refused is a backend that did not take the player while the client was not told to leave the one it is on. What the
+// proxy tried of itself is no news to the player, unless he waits for it.
+func (s *Session) refused(name string, f failure, planned bool) {
 	if s.current == nil {
 		s.failed(name, f)
 		return
 	}
 	s.where.set(s.current.name, "")
 	s.core.Counters.Switches.Refused.Add(1)
-	s.tell(packet.Plain("Cannot take you to " + name + ": " + f.reason.text.String()))
+	why := f.reason.text.String()
+	switch h := &s.hold; {
+	case !planned:
+		h.miss(name)
+	case !h.on:
+		return
+	case s.final(f):
+		s.end(f.ending, f.reason)
+		return
+	default:
+		h.delay(name)
+		if why == h.told {
+			return
+		}
+		h.told = why
+	}
+	s.tell(s.say("switch-failed", "server", name, "reason", why))
+}
+
+// notice keeps a text for when the player is on another server.
+func (s *Session) notice(key, server string, r reason) {
+	t := s.say(key, "server", server, "reason", r.text.String())
+	s.plan.notice = &t
 }
 
 // depart lets a backend with a configuration phase have the player, once it has logged the player in and the client
@@ -258,6 +281,9 @@ func (s *Session) clean() {
 func (s *Session) chain(l *link) {
 	if time.Since(l.since) >= stayed {
 		s.plan = plan{names: s.tryList()}
+		if !l.server.Limbo {
+			s.hold.wait = 0
+		}
 	}
 }
 

@@ -1,0 +1,354 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/health"
+	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Strategy is which server of a list a player is offered first.
+type Strategy uint8
+
+// The strategies: the order of the list, chance, or where the fewest players are. The built-in world keeps its place in
+// the first; in the others it comes last.
+const (
+	Sequential Strategy = iota
+	Random
+	LeastPlayers
+	strategies
+)
+
+var strategyNames = [strategies]string{"sequential", "random", "least-players"}
+
+// ParseStrategy finds a strategy by its name in the config.
+func ParseStrategy(s string) (Strategy, error) {
+	if i := slices.Index(strategyNames[:], s); i >= 0 {
+		return Strategy(i), nil
+	}
+	return 0, fmt.Errorf("strategy %q does not exist; choose %s", s, strings.Join(strategyNames[:], ", "))
+}
+
+// Fallback is how players who are on no server find one. The zero Fallback is the default.
+type Fallback struct {
+	Strategy  Strategy
+	Attempts  int           // servers tried in one chain, besides the built-in world; 0: all of the list, each once
+	Within    time.Duration // for so long servers are tried in one chain; then there is only the built-in world: 60 s
+	EndOnLoss bool          // a server that is lost without a kick ends the session instead
+	Stranded  bool          // players whom no server took are not taken out of the built-in world again
+	Moves     limit.Rate    // players taken out of it, or off draining servers; zero: 20 a second
+}
+
+// Waits of a player in the built-in world whom no server took.
+const (
+	lookEvery    = time.Second     // between looks for a server that has given a sign of life
+	firstRefusal = 2 * time.Second // from the server's refusal to the next look, at first
+	lastRefusal  = time.Minute     // and at last
+)
+
+// resettle is the pause between attempts to take the same player off a draining server.
+const resettle = 5 * time.Second
+
+// hold is about a player who is in the built-in world because no server took him.
+type hold struct {
+	on     bool
+	next   time.Time            // when to look for a server
+	wait   time.Duration        // from a refusal to the next look; zero: nobody has refused
+	missed map[string]time.Time // by lower-case name: when a server last lost or refused the player
+	told   string               // the last refusal that the player was told
+}
+
+// miss notes that a server is not to be tried for this player before it has given a sign of life.
+func (h *hold) miss(server string) {
+	if h.missed == nil {
+		h.missed = map[string]time.Time{}
+	}
+	h.missed[strings.ToLower(server)] = time.Now()
+}
+
+// delay is miss, and makes the player wait longer than the last time.
+func (h *hold) delay(server string) {
+	h.miss(server)
+	h.wait = min(max(2*h.wait, firstRefusal), lastRefusal)
+	h.next = time.Now().Add(health.Jitter(h.wait))
+}
+
+// say is a text for the player.
+func (s *Session) say(key string, named ...string) packet.Text {
+	if say := s.core.cfg.Say; say != nil {
+		return say(s.Locale(), key, named...)
+	}
+	return packet.Plain(key + " " + strings.Join(named, " "))
+}
+
+// choose is the server of a list to which a player who is on the way to none is sent now, among those that may have
+// him; nil when there is none. Draining servers get nobody. One whose breaker is open is passed over as long as there
+// is another one. The choice is noted at once, so that many players who choose at the same time spread.
+func (s *Session) choose(names []string, may func(*backend.Server) bool) *backend.Server {
+	c, set := s.core, s.set()
+	c.choosing.Lock()
+	defer c.choosing.Unlock()
+	var usable, shut, limbo []*backend.Server
+	for _, name := range names {
+		b := set.server(name)
+		switch {
+		case b == nil || c.board.Draining(b.Name) || !may(b):
+		case !c.board.Usable(b.Name):
+			shut = append(shut, b)
+		case b.Limbo && set.Fallback.Strategy != Sequential:
+			limbo = append(limbo, b)
+		default:
+			usable = append(usable, b)
+		}
+	}
+	for _, list := range [][]*backend.Server{usable, limbo, shut} {
+		if len(list) == 0 {
+			continue
+		}
+		b := list[0]
+		switch set.Fallback.Strategy {
+		case Random:
+			b = list[rand.N(len(list))]
+		case LeastPlayers:
+			on := c.population()
+			b = slices.MinFunc(list, func(x, y *backend.Server) int { // the first of those with the fewest
+				return on[strings.ToLower(x.Name)] - on[strings.ToLower(y.Name)]
+			})
+		}
+		c.board.Take(b.Name)
+		at, _ := s.where.get()
+		s.where.set(at, b.Name)
+		return b
+	}
+	return nil
+}
+
+// population is how many players are on each server or on the way there, by lower-case name.
+func (c *Core) population() map[string]int {
+	on := map[string]int{}
+	c.players.each(func(s *Session) bool {
+		at, to := s.where.get()
+		if to != "" {
+			at = to
+		}
+		on[strings.ToLower(at)]++
+		return true
+	})
+	return on
+}
+
+// judge tells the board what came of dialling a server, as far as it says something about the server and not about the
+// player. What either may be to blame for is for a check to find out: a client must not be able to shut a server. asked
+// is whether the client had a part in the login, and so may be who did not answer.
+func (c *Core) judge(server string, err error, asked bool) {
+	var kick *backend.KickError
+	var op *net.OpError
+	late := isTimeout(err) || errors.Is(err, context.DeadlineExceeded)
+	switch {
+	case err == nil, errors.As(err, &kick):
+		c.board.Succeeded(server)
+	case errors.Is(err, backend.ErrNeedsNewer), errors.Is(err, backend.ErrNoPlayerAddr):
+	case errors.As(err, &op) && op.Op == "dial", late && !asked:
+		c.board.Failed(server, err)
+	default:
+		c.board.Doubt(server)
+	}
+}
+
+// check asks a server whether it is there.
+func (c *Core) check(ctx context.Context, server string) error {
+	set := c.settings.Load()
+	b := set.server(server)
+	if b == nil {
+		return fmt.Errorf("there is no server %q", server)
+	}
+	if set.TCPChecks {
+		conn, err := b.Open(ctx, netip.AddrPort{}, set.Health.Timeout)
+		if err == nil {
+			conn.Close()
+		}
+		return err
+	}
+	_, err := backend.Ping(ctx, *b, backend.Question{Protocol: proto.Max}, set.Health.Timeout)
+	return err
+}
+
+// stranded reports whether a player who has come to the built-in world along the list is only there because no other
+// server of it took him.
+func (s *Session) stranded(l *link) bool {
+	set := s.set()
+	if !l.server.Limbo || !l.planned || set.Fallback.Stranded {
+		return false
+	}
+	last := s.plan.first != nil || set.Fallback.Strategy != Sequential
+	for _, name := range s.tryList() {
+		switch b := set.server(name); {
+		case b == nil:
+		case !b.Limbo:
+			return true
+		case !last:
+			return false // it is where he was to go first
+		}
+	}
+	return false
+}
+
+// holding notes whether the player waits in the built-in world.
+func (s *Session) holding(on bool) {
+	h := &s.hold
+	if h.on != on {
+		h.on = on
+		if on {
+			s.core.Counters.Held.Add(1)
+		} else {
+			s.core.Counters.Held.Add(-1)
+		}
+	}
+	if on {
+		h.told = ""
+		h.next = time.Now().Add(health.Jitter(max(h.wait, lookEvery)))
+	}
+}
+
+// look takes a player out of the built-in world when a server of the list has given a sign of life since it last lost or
+// refused him.
+func (s *Session) look() {
+	h, c := &s.hold, s.core
+	h.next = time.Now().Add(health.Jitter(lookEvery))
+	if l := s.current; l == nil || !l.server.Limbo || !s.playing || s.attempt != nil || s.inflight != nil {
+		return
+	}
+	ready := func(b *backend.Server) bool {
+		return !b.Limbo && c.board.Usable(b.Name) && c.board.AliveSince(b.Name, h.missed[strings.ToLower(b.Name)])
+	}
+	set, any := s.set(), false
+	for _, name := range s.tryList() {
+		b := set.server(name)
+		switch {
+		case b == nil || b.Limbo || c.board.Draining(b.Name):
+		case ready(b):
+			any = true
+		default:
+			c.board.Want(b.Name)
+		}
+	}
+	if !any || !c.moves.Load().Allow() {
+		return
+	}
+	if _, to := s.where.get(); to != "" {
+		return // a request of the player's is on its way
+	}
+	if b := s.choose(s.tryList(), ready); b != nil {
+		s.tell(s.say("held-return", "server", b.Name))
+		s.connect(b, true)
+	}
+}
+
+// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers.
+func (c *Core) Drain(server string, on, move bool) error {
+	b := c.settings.Load().server(server)
+	switch {
+	case b == nil:
+		return fmt.Errorf("there is no server %q", server)
+	case b.Limbo:
+		return errors.New("the built-in world cannot be drained: it is where players go when there is nothing else")
+	case !c.board.Drain(b.Name, on):
+		return fmt.Errorf("there is no server %q any more", server)
+	}
+	if on && move {
+		c.empty(b.Name)
+	}
+	return nil
+}
+
+// empty takes everybody who is on a draining server, or on the way there, to other servers, a few at a time.
+func (c *Core) empty(server string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing != nil || c.emptying[server] {
+		return
+	}
+	var leaving []*Session
+	for _, s := range c.players.all() {
+		if s.bound(server) {
+			leaving = append(leaving, s)
+		}
+	}
+	c.emptying[server] = true
+	c.tasks.Go(func() {
+		defer func() {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			delete(c.emptying, server)
+		}()
+		for c.board.Draining(server) {
+			leaving = slices.DeleteFunc(leaving, func(s *Session) bool { return c.players.get(s.id) != s || !s.bound(server) })
+			if len(leaving) == 0 {
+				return
+			}
+			for _, s := range leaving {
+				for !c.moves.Load().Allow() {
+					if !c.pause(50 * time.Millisecond) {
+						return
+					}
+				}
+				s.displace(server)
+			}
+			if !c.pause(resettle) {
+				return
+			}
+		}
+	})
+}
+
+// pause reports whether the Core is still there after d.
+func (c *Core) pause(d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-c.ctx.Done():
+		return false
+	}
+}
+
+// bound reports whether the player is on a server or on the way there.
+func (s *Session) bound(server string) bool {
+	at, to := s.where.get()
+	return strings.EqualFold(at, server) || strings.EqualFold(to, server)
+}
+
+// displace begins to take the player from a draining server to another one, unless he is on his way or there is none.
+func (s *Session) displace(from string) {
+	if _, to := s.where.get(); to != "" {
+		return
+	}
+	b := s.choose(s.tryList(), func(b *backend.Server) bool {
+		return !strings.EqualFold(b.Name, from) && s.core.board.Usable(b.Name)
+	})
+	if b == nil {
+		s.log.Info("there is no server to take the player to from a draining one", "backend", from)
+		return
+	}
+	s.post(letter{do: func() {
+		switch l := s.current; {
+		case s.attempt != nil || s.inflight != nil: // overtaken; where to is noted
+		case l == nil || !strings.EqualFold(l.name, from):
+			at, _ := s.where.get()
+			s.where.set(at, "")
+		default:
+			s.tell(s.say("drained", "server", l.name, "to", b.Name))
+			s.connect(b, true)
+		}
+	}})
+}
