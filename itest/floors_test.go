@@ -22,7 +22,7 @@ var floors = map[string]int{
 
 	"proxy/packet": 1, "proxy/floodgate": 1, "proxy/limit": 1, "proxy/command": 1, "handshake/token": 1, "bridge/track": 1, "bridge/perm": 1,
 	"voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,
-	"voice/group": 1, "voice/mute": 1,
+	"voice/group": 1, "voice/mute": 1, "voice/ogg": 1,
 
 	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2, "voice/store": 2, "voice/soundfile": 2,
 

@@ -20,6 +20,7 @@ import (
 	"github.com/gopxl/beep/v2/vorbis"
 	"github.com/gopxl/beep/v2/wav"
 
+	"github.com/earshot-mc/earshot/voice/ogg"
 	"github.com/earshot-mc/earshot/voice/opus"
 )
 
@@ -127,7 +128,7 @@ func kind(head []byte) string {
 		return "wav"
 	case begins("fLaC", 0):
 		return "flac"
-	case begins("OggS", 0) && begins("OpusHead", firstPacket):
+	case ogg.IsOpus(head):
 		return "opus"
 	case begins("OggS", 0) && begins("\x01vorbis", firstPacket):
 		return "vorbis"

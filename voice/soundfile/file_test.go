@@ -2,7 +2,6 @@ package soundfile
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/earshot-mc/earshot/voice/ogg"
 	"github.com/earshot-mc/earshot/voice/opus"
 )
 
@@ -165,15 +165,12 @@ func TestClosing(t *testing.T) {
 func edited(t *testing.T, name string, at int, b ...byte) []byte {
 	all := load(t, name)
 	copy(all[at:], b)
-	for page := bytes.Index(all, []byte("OggS")); page >= 0 && page+pageHead < len(all); {
-		segments := int(all[page+26])
-		end := page + pageHead + segments
-		for _, n := range all[page+pageHead : end] {
-			end += int(n)
+	for rest := all; len(rest) > 0; {
+		n := ogg.Seal(rest)
+		if n == 0 {
+			break
 		}
-		clear(all[page+22 : page+26])
-		binary.LittleEndian.PutUint32(all[page+22:], crc(0, all[page:end]))
-		page = end
+		rest = rest[n:]
 	}
 	return all
 }
@@ -243,52 +240,6 @@ func TestOggOpusHeader(t *testing.T) {
 	}
 }
 
-// Another stream beside the one that is played, and a picture in the titles.
-func TestOggBesideAndLong(t *testing.T) {
-	page := func(flags byte, serial uint32, segments []byte, body []byte) []byte {
-		h := append([]byte("OggS\x00"), flags)
-		h = binary.LittleEndian.AppendUint64(h, 0)
-		h = binary.LittleEndian.AppendUint32(h, serial)
-		h = append(h, make([]byte, 8)...)
-		h = append(append(h, byte(len(segments))), segments...)
-		h = append(h, body...)
-		binary.LittleEndian.PutUint32(h[22:], crc(0, h))
-		return h
-	}
-	all := load(t, "mono_60ms.opus")
-	first := pageHead + 1 + int(all[pageHead])
-	second := first + pageHead + int(all[first+26])
-	for _, n := range all[first+pageHead : second] {
-		second += int(n)
-	}
-	serial := binary.LittleEndian.Uint32(all[14:])
-	tags := append([]byte("OpusTags"), make([]byte, 255*255+100)...)
-	full := bytes.Repeat([]byte{255}, 255)
-	var b []byte
-	b = append(b, all[:first]...)
-	b = append(b, page(flagFirst, serial+1, []byte{5}, []byte("video"))...)
-	b = append(b, page(0, serial, full, tags[:255*255])...)
-	b = append(b, page(0, serial+1, []byte{5}, []byte("video"))...)
-	b = append(b, page(flagGoesOn, serial, []byte{byte(len(tags) - 255*255)}, tags[255*255:])...)
-	b = append(b, all[second:]...)
-	f, err := New(inMemory(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := rest(f, 960); err != nil || len(got) != 24000 {
-		t.Errorf("%d samples, %v", len(got), err)
-	}
-	// A packet without an end is not kept for ever.
-	b = append([]byte(nil), all[:first]...)
-	b = append(b, page(0, serial, full, make([]byte, 255*255))...)
-	for range maxPacket/(255*255) + 1 {
-		b = append(b, page(flagGoesOn, serial, full, make([]byte, 255*255))...)
-	}
-	if _, err := New(inMemory(b)); !errors.Is(err, errDamaged) {
-		t.Error(err)
-	}
-}
-
 func TestFilesEncodeAsFrames(t *testing.T) {
 	f, err := Open("testdata/stereo_44k.mp3")
 	if err != nil {
@@ -320,23 +271,14 @@ func FuzzOggOpus(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for at := 0; ; { // so that the fuzzer gets past the checksums
 			i := bytes.Index(b[at:], []byte("OggS"))
-			if i < 0 || at+i+pageHead > len(b) {
+			if i < 0 {
 				break
 			}
-			at += i
-			end := at + pageHead + int(b[at+26])
-			if end > len(b) {
+			n := ogg.Seal(b[at+i:])
+			if n == 0 {
 				break
 			}
-			for _, n := range b[at+pageHead : end] {
-				end += int(n)
-			}
-			if end > len(b) {
-				break
-			}
-			clear(b[at+22 : at+26])
-			binary.LittleEndian.PutUint32(b[at+22:], crc(0, b[at:end]))
-			at = end
+			at += i + n
 		}
 		o, err := newOggOpus(bytes.NewReader(b))
 		if err != nil {
