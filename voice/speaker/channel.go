@@ -105,7 +105,12 @@ func (c *Channel) Close() {
 		in.end(ErrStopped)
 		<-in.done
 	}
-	s.cfg.Table().Each(func(r route.Receiver) {
+	c.retract()
+}
+
+// retract takes back what is queued for listeners.
+func (c *Channel) retract() {
+	c.set.cfg.Table().Each(func(r route.Receiver) {
 		if r, ok := r.(Retracter); ok {
 			r.Retract(c.id)
 		}

@@ -61,11 +61,14 @@ func (in *Input) Err() error {
 	return in.err
 }
 
-// Stop ends the input and waits for it.
+// Stop ends the input, waits for it and takes back what is queued of it for listeners.
 func (in *Input) Stop() {
-	in.leave()
+	played := in.leave()
 	in.end(ErrStopped)
 	<-in.done
+	if played {
+		in.c.retract()
+	}
 }
 
 // Origin is whose microphone the input is, or zero.
@@ -157,17 +160,18 @@ func (c *Channel) start(in *Input, begin func()) error {
 	return nil
 }
 
-// leave takes the input off its channel.
-func (in *Input) leave() {
+// leave takes the input off its channel, and tells whether it was there.
+func (in *Input) leave() (was bool) {
 	s, c := in.c.set, in.c
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.mu.Lock()
-	if c.input == in {
+	if was = c.input == in; was {
 		c.input = nil
 	}
 	c.mu.Unlock()
 	s.index()
+	return was
 }
 
 // end tells the input to end.

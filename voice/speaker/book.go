@@ -1,0 +1,312 @@
+package speaker
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// MaxBook is how many speakers a [Book] has room for. One client is told of 32 at most.
+const MaxBook = 256
+
+// Record is a speaker of a [Book], as it is stored.
+type Record struct {
+	ID     uuid.UUID   `json:"id"`
+	Name   string      `json:"name"`
+	Server string      `json:"server"`
+	World  string      `json:"world"`
+	X      float64     `json:"x"`
+	Y      float64     `json:"y"`
+	Z      float64     `json:"z"`
+	Volume float64     `json:"volume"`
+	Range  float64     `json:"range"`
+	Allow  []uuid.UUID `json:"allow"` // null is everybody
+
+	// What it plays until it is told otherwise: a file over and over, or a player's microphone.
+	Loop  string    `json:"loop,omitempty"`
+	Relay uuid.UUID `json:"relay,omitzero"`
+}
+
+// Key is the channel's id.
+func (r Record) Key() string { return r.ID.String() }
+
+// Check tells what is wrong with the record.
+func (r Record) Check() error {
+	if r.ID == uuid.Nil {
+		return errors.New("speaker: a record needs an id")
+	}
+	s := r.spec()
+	return s.check()
+}
+
+func (r *Record) spec() Spec {
+	return Spec{
+		ID: r.ID, Name: r.Name, Owner: bookOwner, Backend: r.Server, World: r.World, X: r.X, Y: r.Y, Z: r.Z,
+		Volume: r.Volume, Range: r.Range, Allow: r.Allow,
+	}
+}
+
+// bookOwner is the owner of a book's channels.
+const bookOwner = "administrators"
+
+// State is a speaker of a [Book] and what plays now.
+type State struct {
+	Record
+	File string    // empty: none
+	From uuid.UUID // whose microphone; zero: none
+}
+
+// Book holds the speakers of administrators, by names of which case does not matter. Its methods may be called from any
+// goroutine.
+type Book struct {
+	set     *Set
+	sounds  Sounds
+	changed func(put []Record, gone []uuid.UUID)
+
+	mu   sync.Mutex
+	list []*entry // as they were made
+}
+
+type entry struct {
+	Record
+	c  *Channel
+	in *Input // that was started last
+	as string // the file's name
+}
+
+// NewBook returns a book without speakers, which plays files of sounds. changed is told of what is to be stored, in order;
+// it must not block, nor call the book, and nil is nobody.
+func NewBook(set *Set, sounds Sounds, changed func(put []Record, gone []uuid.UUID)) *Book {
+	if changed == nil {
+		changed = func([]Record, []uuid.UUID) {}
+	}
+	return &Book{set: set, sounds: sounds, changed: changed}
+}
+
+// Sounds lists the files that can be played.
+func (b *Book) Sounds() []string { return b.sounds.Names() }
+
+// All lists the speakers in the order in which they were made.
+func (b *Book) All() (all []State) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, e := range b.list {
+		s := State{Record: e.Record}
+		s.Allow = slices.Clone(e.Allow)
+		if e.in != nil && e.c.Input() == e.in {
+			s.File, s.From = e.as, e.in.Origin()
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// Put makes a speaker, or changes the one of that name: its place, loudness and listeners. Its id stays, and what plays
+// goes on.
+func (b *Book) Put(r Record) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if e := b.find(r.Name); e != nil {
+		r.ID, r.Name, r.Loop, r.Relay = e.ID, e.Name, e.Loop, e.Relay
+		if err := e.c.Change(r.spec()); err != nil {
+			return err
+		}
+		e.Record = r
+		b.changed([]Record{e.Record}, nil)
+		return nil
+	}
+	r.ID, r.Loop, r.Relay = uuid.New(), "", uuid.Nil
+	if err := b.open(r); err != nil {
+		return err
+	}
+	b.changed([]Record{r}, nil)
+	return nil
+}
+
+func (b *Book) open(r Record) error {
+	if len(b.list) >= MaxBook {
+		return fmt.Errorf("speaker: there are %d already; remove one first", MaxBook)
+	}
+	c, err := b.set.Open(r.spec())
+	if err != nil {
+		return err
+	}
+	r.Allow = slices.Clone(r.Allow)
+	b.list = append(b.list, &entry{Record: r, c: c})
+	return nil
+}
+
+func (b *Book) find(name string) *entry {
+	for _, e := range b.list {
+		if strings.EqualFold(e.Name, name) {
+			return e
+		}
+	}
+	return nil
+}
+
+// Remove closes a speaker, and tells whether there was one.
+func (b *Book) Remove(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.find(name)
+	if e == nil {
+		return false
+	}
+	b.drop(e)
+	b.changed(nil, []uuid.UUID{e.ID})
+	return true
+}
+
+func (b *Book) drop(e *entry) {
+	e.c.Close()
+	b.list = slices.DeleteFunc(b.list, func(o *entry) bool { return o == e })
+}
+
+// Play plays a file of the directory of sounds in place of what plays, and tells how long it is. With loop it plays over
+// and over.
+func (b *Book) Play(name, file string, loop bool) (time.Duration, error) {
+	f, err := b.sounds.Open(file, loop)
+	if err != nil {
+		return 0, err
+	}
+	length := f.Length
+	repeat := ""
+	if loop {
+		repeat = file
+	}
+	err = b.start(name, func(e *entry) (err error) {
+		e.in, err = e.c.Play(f)
+		e.as = file
+		return err
+	}, repeat, uuid.Nil)
+	if err != nil {
+		f.Close() // a second time does no harm
+		return 0, err
+	}
+	return length, nil
+}
+
+// Relay plays a player's microphone, in place of what plays.
+func (b *Book) Relay(name string, player uuid.UUID) error {
+	return b.start(name, func(e *entry) (err error) {
+		e.in, err = e.c.Relay(player)
+		e.as = ""
+		return err
+	}, "", player)
+}
+
+func (b *Book) start(name string, begin func(*entry) error, loop string, relay uuid.UUID) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.find(name)
+	if e == nil {
+		return fmt.Errorf("speaker: there is none of the name %q", name)
+	}
+	if err := begin(e); err != nil {
+		return err
+	}
+	b.keep(e, loop, relay)
+	return nil
+}
+
+// keep notes what a speaker goes on to play.
+func (b *Book) keep(e *entry, loop string, relay uuid.UUID) {
+	if e.Loop != loop || e.Relay != relay {
+		e.Loop, e.Relay = loop, relay
+		b.changed([]Record{e.Record}, nil)
+	}
+}
+
+// Stop ends what a speaker plays, and takes back what is queued for listeners. It tells whether anything played.
+func (b *Book) Stop(name string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	e := b.find(name)
+	if e == nil {
+		return false
+	}
+	b.keep(e, "", uuid.Nil)
+	in := e.c.Input()
+	if in == nil {
+		return false
+	}
+	in.Stop()
+	return true
+}
+
+// Apply takes in records from where they are stored, without telling changed of them. What can be taken is; the error
+// names the rest.
+func (b *Book) Apply(put []Record, gone []uuid.UUID) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var faults []error
+	for _, id := range gone {
+		if e := b.byID(id); e != nil {
+			b.drop(e)
+		}
+	}
+	for _, r := range put {
+		if err := b.take(r); err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", r.Name, err))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func (b *Book) byID(id uuid.UUID) *entry {
+	for _, e := range b.list {
+		if e.ID == id {
+			return e
+		}
+	}
+	return nil
+}
+
+func (b *Book) take(r Record) error {
+	if err := r.Check(); err != nil {
+		return err
+	}
+	e := b.byID(r.ID)
+	if other := b.find(r.Name); other != nil && other != e {
+		return errors.New("speaker: there is another one of that name")
+	}
+	var before Record
+	if e == nil {
+		if err := b.open(r); err != nil {
+			return err
+		}
+		e = b.list[len(b.list)-1]
+	} else {
+		if err := e.c.Change(r.spec()); err != nil {
+			return err
+		}
+		before = e.Record
+	}
+	e.Record = r
+	var err error
+	switch {
+	case r.Loop == before.Loop && r.Relay == before.Relay:
+	case r.Loop != "":
+		var f *OpusFile
+		if f, err = b.sounds.Open(r.Loop, true); err == nil {
+			e.as = r.Loop
+			if e.in, err = e.c.Play(f); err != nil {
+				f.Close()
+			}
+		}
+	case r.Relay != uuid.Nil:
+		e.as = ""
+		e.in, err = e.c.Relay(r.Relay)
+	default:
+		if in := e.c.Input(); in != nil {
+			in.Stop()
+		}
+	}
+	return err
+}
