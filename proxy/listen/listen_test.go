@@ -351,7 +351,7 @@ func TestBrokenListener(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	l, n := start(t, Config{FirstByte: time.Hour})
-	silent := dial(t, l, []byte{0x10}) // too little to tell
+	silent := dial(t, l, []byte{0x10})            // too little to tell
 	waiting := dial(t, l, handshake("localhost")) // told apart, and nobody accepts
 	served := dial(t, l, []byte("GET / HTTP/1.1\r\n\r\n"))
 	c := accept(t, l.HTTP())
