@@ -30,8 +30,8 @@ func TestBridge(t *testing.T) {
 			versions = append(versions, v.Name)
 		}
 	}
-	for _, version := range versions { // one after the other: each has three node processes
-		t.Run(version, func(t *testing.T) { bridgeAlong(t, version) })
+	for _, version := range versions {
+		alongside(t, version, func(t *testing.T) { bridgeAlong(t, version) })
 	}
 }
 

@@ -20,7 +20,7 @@ func utf(words ...string) (b []byte) {
 // operator level on the server counts.
 func TestCommandsAndPermissions(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.16.5", "1.19.4", "1.21.4"} {
-		t.Run(version, func(t *testing.T) { permitted(t, version) })
+		alongside(t, version, func(t *testing.T) { permitted(t, version) })
 	}
 }
 
@@ -73,7 +73,7 @@ permissions:
 // no player can pretend to be a server.
 func TestBungeeCord(t *testing.T) {
 	for _, version := range []string{"1.12.2", "1.20.4"} {
-		t.Run(version, func(t *testing.T) {
+		alongside(t, version, func(t *testing.T) {
 			channel := "bungeecord:main"
 			if peer.Protocol(version) < 393 {
 				channel = "BungeeCord"

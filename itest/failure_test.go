@@ -104,7 +104,7 @@ func (c *cable) mend() {
 // in; and a player who can go elsewhere does.
 func TestKicked(t *testing.T) {
 	for _, version := range phased {
-		t.Run(version, func(t *testing.T) {
+		alongside(t, version, func(t *testing.T) {
 			server, clients := peer.Backend(t, version, peer.None, ""), peer.NewRaw(t, version)
 			line := newCable(t, server.Addr)
 			settings := fmt.Sprintf("online: false\nservers: {game: {address: %q}}\ntimeouts: {backend-dial: 2s}\n", line.addr)
@@ -222,8 +222,7 @@ func goesOn(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrow
 // player the time that the settings say, and no more.
 func TestStuckBackends(t *testing.T) {
 	for _, version := range phased {
-		t.Run(version, func(t *testing.T) {
-			t.Parallel() // most of it is waiting
+		alongside(t, version, func(t *testing.T) {
 			stuckBackends(t, version)
 		})
 	}
@@ -336,7 +335,7 @@ func TestReconfiguration(t *testing.T) {
 		}
 	}
 	for _, version := range versions {
-		t.Run(version, func(t *testing.T) { reconfiguration(t, version) })
+		alongside(t, version, func(t *testing.T) { reconfiguration(t, version) })
 	}
 }
 

@@ -21,14 +21,14 @@ import (
 )
 
 // TestLimboWithBots lets real players into the built-in world, without a proxy between: they land on its floor, walk,
-// fall into the void and out of it, see each other and chat. One version after the other: each takes 100 MB.
+// fall into the void and out of it, see each other and chat.
 func TestLimboWithBots(t *testing.T) {
 	versions, long := peer.Core, os.Getenv("EARSHOT_LONG") != ""
 	if long {
 		versions = peer.Versions
 	}
 	for i, v := range versions {
-		t.Run(v.Name, func(t *testing.T) {
+		alongside(t, v.Name, func(t *testing.T) {
 			limboBots(t, v, long || i == 0 || i == len(versions)-1)
 			if long || i%4 == 0 {
 				limboBodies(t, v)

@@ -28,3 +28,12 @@ func (m tidy) Run() int {
 	http.DefaultClient.CloseIdleConnections() // kept by the client on purpose
 	return code
 }
+
+// alongside runs a subtest beside its siblings, as many at a time as there are cores: each has processes of its own, and
+// most of it is waiting for them.
+func alongside(t *testing.T, name string, f func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		f(t)
+	})
+}

@@ -120,7 +120,7 @@ func TestOnline(t *testing.T) {
 		}
 	}
 	for _, c := range cases {
-		t.Run(c.version+" "+c.mode, func(t *testing.T) { online(t, c.version, c.mode) })
+		alongside(t, c.version+" "+c.mode, func(t *testing.T) { online(t, c.version, c.mode) })
 	}
 }
 
@@ -197,7 +197,7 @@ func online(t *testing.T, version, mode string) {
 // good time, and reaches no backend.
 func TestNotAuthenticated(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.21.4"} {
-		t.Run(version, func(t *testing.T) { notAuthenticated(t, version) })
+		alongside(t, version, func(t *testing.T) { notAuthenticated(t, version) })
 	}
 }
 

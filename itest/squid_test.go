@@ -16,7 +16,7 @@ import (
 // sees whom.
 func TestSquid(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.12.2", "1.16.5", "1.20.4", peer.SquidNewest} {
-		t.Run(version, func(t *testing.T) { squid(t, version) })
+		alongside(t, version, func(t *testing.T) { squid(t, version) })
 	}
 }
 

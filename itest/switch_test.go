@@ -18,7 +18,7 @@ import (
 // start. Then a server dies, and its players are on the other one.
 func TestSwitching(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.12.2", "1.16.5", "1.19.4", "1.20.4", "1.21.4", "26.1"} {
-		t.Run(version, func(t *testing.T) { switching(t, version) })
+		alongside(t, version, func(t *testing.T) { switching(t, version) })
 	}
 }
 

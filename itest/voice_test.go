@@ -27,12 +27,12 @@ func TestVoice(t *testing.T) {
 		versions = peer.Versions
 	}
 	modes := []string{peer.Legacy, peer.Modern, peer.None, peer.BungeeGuard}
-	for i, v := range versions { // one after the other: each has node processes of its own
+	for i, v := range versions {
 		mode := modes[i%len(modes)]
 		if v.Protocol < 393 && mode == peer.Modern {
 			mode = peer.Legacy
 		}
-		t.Run(v.Name+" "+mode, func(t *testing.T) { hearEachOther(t, v, mode) })
+		alongside(t, v.Name+" "+mode, func(t *testing.T) { hearEachOther(t, v, mode) })
 	}
 }
 
@@ -135,7 +135,7 @@ func hearEachOther(t *testing.T, v peer.Version, mode string) {
 // TestVoiceInTheBuiltInWorld needs no server but the program.
 func TestVoiceInTheBuiltInWorld(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.21.4"} {
-		t.Run(version, func(t *testing.T) {
+		alongside(t, version, func(t *testing.T) {
 			p := start(t, "", "--offline")
 			bots := peer.NewBots(t, version)
 			ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
