@@ -53,10 +53,10 @@ type entry[T any] struct {
 
 // change waits to be written.
 type change[T any] struct {
-	key     string
-	value   T
-	raw     []byte // nil: delete
-	waiters []chan error
+	key    string
+	value  T
+	raw    []byte // nil: delete
+	stored []func(error)
 }
 
 // event is what the server tells of a key.
@@ -151,33 +151,22 @@ func (b *Bucket[T]) Get(key string) (v T, ok bool) {
 // error other than a refusal of the record itself, which is [ErrNotYet], the record is in force nevertheless and will be
 // stored when that is possible. The value is not to be changed afterwards.
 func (b *Bucket[T]) Put(ctx context.Context, key string, v T) error {
-	done := make(chan error, 1)
-	if err := b.set(key, v, done); err != nil {
-		return err
-	}
-	return b.wait(ctx, done)
+	return b.wait(ctx, func(stored func(error)) error { return b.Set(key, v, stored) })
 }
 
 // Delete deletes a record; there need not be one. The errors are those of [Bucket.Put].
 func (b *Bucket[T]) Delete(ctx context.Context, key string) error {
-	done := make(chan error, 1)
-	if err := b.unset(key, done); err != nil {
-		return err
-	}
-	return b.wait(ctx, done)
+	return b.wait(ctx, func(stored func(error)) error { return b.Unset(key, stored) })
 }
-
-// Set is [Bucket.Put] without waiting, for those who may not: the record is in force at once and stored soon. Only a
-// refusal of the record itself is an error. Of several changes of one key that wait, the newest is stored.
-func (b *Bucket[T]) Set(key string, v T) error { return b.set(key, v, nil) }
-
-// Unset is [Bucket.Delete] without waiting.
-func (b *Bucket[T]) Unset(key string) error { return b.unset(key, nil) }
 
 // ErrNotYet is a change that is in force but not stored; [Health.Waiting] counts them.
 var ErrNotYet = errors.New("not stored yet")
 
-func (b *Bucket[T]) set(key string, v T, done chan error) error {
+// Set is [Bucket.Put] without waiting, for those who may not: the record is in force at once and stored soon. Of several
+// changes of one key that wait, the newest is stored. Only a refusal of the record itself is an error. Otherwise stored,
+// which may be nil, is called once with what Put would return: by any goroutine, perhaps before Set returns, and it must
+// not block.
+func (b *Bucket[T]) Set(key string, v T, stored func(error)) error {
 	if _, err := escape(key); err != nil {
 		return err
 	}
@@ -185,41 +174,46 @@ func (b *Bucket[T]) set(key string, v T, done chan error) error {
 	if err != nil {
 		return fmt.Errorf("the record %q of %s is refused: %w", key, b.name, err)
 	}
-	b.enqueue(&change[T]{key: key, value: v, raw: raw}, done)
+	b.enqueue(&change[T]{key: key, value: v, raw: raw}, stored)
 	return nil
 }
 
-func (b *Bucket[T]) unset(key string, done chan error) error {
+// Unset is [Bucket.Delete] without waiting, as [Bucket.Set] is Put.
+func (b *Bucket[T]) Unset(key string, stored func(error)) error {
 	if _, err := escape(key); err != nil {
 		return err
 	}
-	b.enqueue(&change[T]{key: key}, done)
+	b.enqueue(&change[T]{key: key}, stored)
 	return nil
 }
 
 // enqueue takes over from a change of the same key that still waits, and from those who wait for it: they asked for
 // less than what will be stored.
-func (b *Bucket[T]) enqueue(c *change[T], done chan error) {
+func (b *Bucket[T]) enqueue(c *change[T], stored func(error)) {
 	b.mu.Lock()
 	if old := b.waiting[c.key]; old != nil {
-		c.waiters = old.waiters
+		c.stored = old.stored
 	} else {
 		b.order = append(b.order, c.key)
 	}
 	b.waiting[c.key] = c
 	delete(b.news, c.key) // what others did to it is overwritten
-	if done != nil {
-		if b.live == nil {
-			done <- b.notYet(errors.New("the server cannot be reached"))
-		} else {
-			c.waiters = append(c.waiters, done)
-		}
+	lost := b.live == nil
+	if stored != nil && !lost {
+		c.stored = append(c.stored, stored)
 	}
 	b.mu.Unlock()
+	if stored != nil && lost {
+		stored(b.unreachable())
+	}
 	poke(b.write)
 }
 
-func (b *Bucket[T]) wait(ctx context.Context, done chan error) error {
+func (b *Bucket[T]) wait(ctx context.Context, begin func(stored func(error)) error) error {
+	done := make(chan error, 1)
+	if err := begin(func(err error) { done <- err }); err != nil {
+		return err
+	}
 	select {
 	case err := <-done:
 		return err
@@ -229,6 +223,8 @@ func (b *Bucket[T]) wait(ctx context.Context, done chan error) error {
 }
 
 func (b *Bucket[T]) notYet(err error) error { return fmt.Errorf("%s: %w: %w", b.name, ErrNotYet, err) }
+
+func (b *Bucket[T]) unreachable() error { return b.notYet(errors.New("the server cannot be reached")) }
 
 func poke(c chan struct{}) {
 	select {
@@ -293,17 +289,29 @@ func (b *Bucket[T]) tidy() {
 
 func (b *Bucket[T]) disconnected() {
 	b.mu.Lock()
-	b.sever()
+	tell := b.sever()
 	b.fails(errors.New("the bucket " + b.name + " has not been read since the server was lost"))
 	b.mu.Unlock()
+	tell()
 }
 
-// sever stops writing until the bucket has been read anew. The lock is held.
-func (b *Bucket[T]) sever() {
+// sever stops writing until the bucket has been read anew. The lock is held; tell is to be called without it, for those
+// who would wait until then.
+func (b *Bucket[T]) sever() (tell func()) {
 	if b.kill != nil {
 		b.kill()
 	}
 	b.live, b.kill = nil, nil
+	var all []func(error)
+	for _, c := range b.waiting {
+		all = append(all, c.stored...)
+		c.stored = nil
+	}
+	return func() {
+		for _, stored := range all {
+			stored(b.unreachable())
+		}
+	}
 }
 
 func (b *Bucket[T]) resync() { poke(b.again) }
@@ -315,11 +323,12 @@ func (b *Bucket[T]) follow() {
 		began := time.Now()
 		err := b.read()
 		b.mu.Lock()
-		b.sever()
+		tell := b.sever()
 		if err != nil {
 			b.fails(err)
 		}
 		b.mu.Unlock()
+		tell()
 		if b.s.ctx.Err() != nil {
 			return
 		}
@@ -663,8 +672,8 @@ func (b *Bucket[T]) written(c *change[T], revision uint64, err error) {
 	b.flight = nil
 	held := b.held
 	b.held = nil
-	waiters := c.waiters
-	c.waiters = nil
+	all := c.stored
+	c.stored = nil
 	if err == nil {
 		b.fails(nil)
 		delete(b.aside, c.key)
@@ -688,8 +697,8 @@ func (b *Bucket[T]) written(c *change[T], revision uint64, err error) {
 	}
 	wake := b.toWake()
 	b.mu.Unlock()
-	for _, w := range waiters {
-		w <- err
+	for _, stored := range all {
+		stored(err)
 	}
 	wake()
 }

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,12 +155,12 @@ func TestSettingIsInForceAtOnceAndStoredByClose(t *testing.T) {
 		key := fmt.Sprint("k", i%20)
 		if i%7 == 6 {
 			delete(want, key)
-			if err := b.Unset(key); err != nil {
+			if err := b.Unset(key, nil); err != nil {
 				t.Fatal(err)
 			}
 		} else {
 			want[key] = i
-			if err := b.Set(key, thing{key, i}); err != nil {
+			if err := b.Set(key, thing{key, i}, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -181,9 +182,9 @@ func TestRecordsThatAreRefused(t *testing.T) {
 	for name, err := range map[string]error{
 		"no key":     b.Put(ctxOf(t), "", thing{"x", 1}),
 		"long key":   b.Put(ctxOf(t), strings.Repeat("k", MaxKey+1), thing{"x", 1}),
-		"check":      b.Set("a", thing{"", 2}),
+		"check":      b.Set("a", thing{"", 2}, nil),
 		"large":      b.Put(ctxOf(t), "a", thing{strings.Repeat("x", MaxRecord), 2}),
-		"delete key": b.Unset(""),
+		"delete key": b.Unset("", nil),
 	} {
 		if err == nil || errors.Is(err, ErrNotYet) {
 			t.Errorf("%s: %v", name, err)
@@ -649,7 +650,7 @@ func TestALostServerLeavesWhatIsKnown(t *testing.T) {
 	if took := time.Since(began); took > attemptTime/2 {
 		t.Errorf("the refusal took %v", took)
 	}
-	if err := b.Unset("kept"); err != nil {
+	if err := b.Unset("kept", nil); err != nil {
 		t.Error(err)
 	}
 	holds(t, b, map[string]int{"deleted meanwhile": 2, "changed meanwhile": 3, "put meanwhile": 4})
@@ -730,12 +731,51 @@ func TestAServerThatForgetsIsTold(t *testing.T) {
 	holds(t, other, map[string]int{"a": 1, "c": 3})
 }
 
+// Whoever asked to be told is told once, whatever happens to the server meanwhile, and does not wait for its return.
+func TestEverybodyIsTold(t *testing.T) {
+	e := hire(t)
+	s, b := open(t, e.config())
+	var told, kept atomic.Int32
+	var stopping sync.WaitGroup
+	const n = 300
+	for i := range n {
+		if i == n/2 {
+			stopping.Go(e.stop)
+		}
+		key := fmt.Sprint("k", i%100)
+		if err := b.Set(key, thing{key, i}, func(err error) {
+			told.Add(1)
+			if err == nil {
+				kept.Add(1)
+			} else if !errors.Is(err, ErrNotYet) {
+				t.Error(err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until(t, "all are told", func() bool { return told.Load() == n })
+	until(t, "the loss shows", func() bool { return !s.Health().OK })
+	stopping.Wait()
+	e.start()
+	until(t, "all is stored", func() bool { return s.Health().OK && s.Health().Waiting == 0 })
+	if got := told.Load(); got != n {
+		t.Errorf("%d were told, want %d; %d of them that it was stored", got, n, kept.Load())
+	}
+	_, other := open(t, e.config())
+	want := map[string]int{}
+	for i := range n {
+		want[fmt.Sprint("k", i%100)] = i
+	}
+	holds(t, other, want)
+}
+
 func TestClosingWithoutAServerSaysWhatIsLost(t *testing.T) {
 	e := hire(t)
 	s, b := open(t, e.config())
 	e.stop()
 	until(t, "the loss shows", func() bool { return !s.Health().OK })
-	b.Set("a", thing{"a", 1})
+	b.Set("a", thing{"a", 1}, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Close(ctx); err == nil {
@@ -771,7 +811,7 @@ func BenchmarkOpen(b *testing.B) {
 	dir := b.TempDir()
 	s, bucket := open(b, Config{Dir: dir})
 	for i := range 1000 {
-		bucket.Set(fmt.Sprint("k", i), thing{"x", i})
+		bucket.Set(fmt.Sprint("k", i), thing{"x", i}, nil)
 	}
 	if err := s.Close(ctxOf(b)); err != nil {
 		b.Fatal(err)
