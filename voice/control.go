@@ -34,6 +34,12 @@ const (
 // Changes is state that lasts: mutes, persistent groups, and what was declared.
 type Changes = hub.Changes
 
+// Store keeps state that lasts.
+type Store = hub.Store
+
+// Counts is how many groups, members and mutes there are.
+type Counts = hub.Counts
+
 // Why explains what one player hears of another one; its String is a sentence.
 type Why = hub.Why
 
@@ -47,7 +53,8 @@ func (g *Gateway) Offers() caps.Set {
 }
 
 // Mute silences a player until it is lifted or, with a time, lapses. What is in force when Mute returns is in force for
-// the next frame. The error is about the record, or the gateway has been closed.
+// the next frame, and stored as far as it can be: so it is with everything that changes state that lasts. The error is
+// about the record, or the gateway has been closed.
 func (g *Gateway) Mute(r mute.Record) error {
 	if r.Since.IsZero() {
 		r.Since = time.Now()
@@ -78,13 +85,12 @@ func (g *Gateway) SetPolicy(p route.Policy) error { return g.hub.SetPolicy(p) }
 func (g *Gateway) Declare(change func(b *relation.Book) error) error { return g.hub.Declare(change) }
 
 // SetDeclared says what the configuration declares, in place of what it declared before. It adds to what [Gateway.Declare]
-// has declared, is not reported to Changed, and cannot be withdrawn by anything else. With an error nothing has changed.
+// has declared, is not stored, and cannot be withdrawn by anything else. With an error nothing has changed.
 func (g *Gateway) SetDeclared(d relation.Declarations) error {
 	return g.hub.Declare(func(b *relation.Book) error { return b.Fix(d) })
 }
 
-// Apply takes in state from where it is stored, without telling Changed of it. What can be taken is; the error names the
-// rest.
+// Apply takes in state that is not to be stored. What can be taken is; the error names the rest.
 func (g *Gateway) Apply(c Changes) error { return g.hub.Apply(c) }
 
 // Why walks the checks for a speaker's microphone and a listener, in their order, and says which is the first that

@@ -471,41 +471,6 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-func TestStateIsReportedAndTakenBack(t *testing.T) {
-	var mu sync.Mutex
-	var all Changes
-	s := open(t, Config{Groups: openGroups, Changed: func(c Changes) {
-		mu.Lock()
-		defer mu.Unlock()
-		all.Groups = append(all.Groups, c.Groups...)
-		all.Mutes = append(all.Mutes, c.Mutes...)
-		all.Domains = append(all.Domains, c.Domains...)
-	}})
-	a := s.join("anna", 0, groups)
-	if got := a.request("CREATE OPEN 1 %s %s", b64("lasting"), b64("pass")); got != "CREATE OK" {
-		t.Fatal(got)
-	}
-	if err := s.gw.Mute(mute.Record{Player: a.player.ID}); err != nil {
-		t.Fatal(err)
-	}
-	s.gw.Declare(func(b *relation.Book) error { return b.AddMembers("red", a.player.ID) })
-	mu.Lock()
-	defer mu.Unlock()
-	if len(all.Groups) != 1 || len(all.Mutes) != 1 || len(all.Domains) != 1 {
-		t.Fatalf("%+v", all)
-	}
-	again := open(t, Config{Groups: openGroups, Standing: all, Changed: func(c Changes) { t.Errorf("told of what it was told: %+v", c) }})
-	b := again.join("anna", 0, groups)
-	b.told("SSVC_MUTE_V1 ", "1 - -")
-	b.waitFor("the group", func() bool {
-		g := b.groupsNow()
-		return g != nil && len(g.Groups) == 1 && g.Groups[0].Name == "lasting"
-	})
-	if got := b.request("JOIN %s %s", b.groupsNow().Groups[0].ID, b64("pass")); got != "JOIN OK" {
-		t.Error(got)
-	}
-}
-
 func TestGroupsByPermission(t *testing.T) {
 	var admin atomic.Bool // what anna may; else she may not even use groups
 	admin.Store(true)

@@ -45,10 +45,8 @@ type Config struct {
 	// Declared is what the configuration declares; see [Gateway.SetDeclared].
 	Declared relation.Declarations
 
-	// Standing is state that is there from the start, from where it is stored. Changed is told of
-	// what changes of it later, from any source but [Gateway.Apply]; it must not block, and nil is nobody.
-	Standing Changes
-	Changed  func(Changes)
+	// Store keeps state that lasts; nil keeps nothing. [State] is one.
+	Store Store
 
 	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
 	// not block. nil tells nobody.
@@ -111,7 +109,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	h := hub.New(reg, cfg.Policy)
-	h.Log, h.Permissions, h.Changed = cfg.Log, cfg.Permissions, cfg.Changed
+	h.Log, h.Permissions, h.Store = cfg.Log, cfg.Permissions, cfg.Store
 	g.hub = h
 	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
 	g.conf = conn.Config{
@@ -121,8 +119,10 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	done := make(chan struct{})
 	go func() { defer close(done); h.Run(ctx) }()
 	g.stopHub = func() { cancel(); <-done }
-	if err := errors.Join(h.SetSoundboard(!cfg.SoundboardOff), h.SetGroups(cfg.Groups), g.SetDeclared(cfg.Declared), h.Apply(cfg.Standing)); err != nil {
-		g.log.Error("some of the state that lasts cannot be used", "error", err)
+	h.SetSoundboard(!cfg.SoundboardOff)
+	h.SetGroups(cfg.Groups)
+	if err := g.SetDeclared(cfg.Declared); err != nil { // and now everything is in force that was there before
+		g.log.Error("what the configuration declares cannot be used", "error", err)
 	}
 	return g
 }
@@ -204,6 +204,10 @@ func (g *Gateway) SetEnabled(on bool) {
 	}
 }
 
+// Freeze leaves the state that lasts as it is: who is sent off the network from now on loses nothing by it, as the groups
+// that he owns. Sound goes on until [Gateway.Close], but nobody joins it any more.
+func (g *Gateway) Freeze() { g.stopHub() }
+
 // Close ends all sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for the hub. Accept
 // refuses from now on.
 // When ctx ends first, the sockets that are left end within two seconds on their own.
@@ -268,13 +272,15 @@ type Stats struct {
 	Dropped map[string]uint64 // frames that came in and were not routed, by reason
 	Lost    map[string]uint64 // frames that listeners' sockets could not take, by reason
 	Ended   map[string]uint64 // sockets, by close code of ours, or "peer", "dead" and "broken"
+
+	Counts // now
 }
 
 // Stats reads the counters.
 func (g *Gateway) Stats() Stats {
 	s := Stats{
 		Frames: g.stats.Frames.Load(), Delivered: g.stats.Delivered.Load() + g.speakers.Delivered(),
-		Dropped: make(map[string]uint64), Lost: make(map[string]uint64), Ended: make(map[string]uint64),
+		Counts: g.hub.Counts(), Dropped: make(map[string]uint64), Lost: make(map[string]uint64), Ended: make(map[string]uint64),
 	}
 	for _, d := range conn.Drops() {
 		s.Dropped[d.String()] = g.stats.Drops[d].Load()

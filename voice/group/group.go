@@ -110,6 +110,14 @@ func (s *State) Limits() Limits { return s.limits }
 // Revision counts the changes that a snapshot may show: of groups, of members, of who is connected, of invitations.
 func (s *State) Revision() uint64 { return s.revision }
 
+// Count is how many groups and how many members of groups there are.
+func (s *State) Count() (groups, members int) {
+	for _, g := range s.order {
+		members += len(g.members)
+	}
+	return len(s.order), members
+}
+
 // turnOver is called for every change of what rows show.
 func (s *State) turnOver() {
 	s.revision++

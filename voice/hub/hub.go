@@ -112,7 +112,7 @@ type Hub struct {
 	// What may be set before Run.
 	Log         *slog.Logger
 	Permissions func(player uuid.UUID) Bits // asked for each member in each turn; must not block. nil: [Open] for all
-	Changed     func(Changes)               // told of state that lasts when a turn has changed it; must not block. May be nil
+	Store       Store                       // of state that lasts; nil: it does not
 
 	reg    *world.Registry
 	policy route.Policy
@@ -124,6 +124,12 @@ type Hub struct {
 
 	mu    sync.Mutex
 	inbox []arrival
+
+	news   atomic.Bool // others have stored something
+	counts atomic.Pointer[Counts]
+
+	holding sync.Mutex
+	held    []*replies // of turns in their order, from the first on that is not stored yet
 
 	// The turn's.
 	compiler *route.Compiler
@@ -222,6 +228,7 @@ func (h *Hub) SetTier(m *Member, t line.Tier) {
 // Run makes the turns until ctx is done.
 func (h *Hub) Run(ctx context.Context) {
 	defer close(h.ended)
+	h.begin()
 	flush := time.NewTicker(Flush)
 	defer flush.Stop()
 	poses := time.NewTicker(PoseGap)
@@ -273,6 +280,7 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 	inbox := h.inbox
 	h.inbox = nil
 	h.mu.Unlock()
+	h.takeNews()
 	for _, a := range inbox {
 		switch {
 		case a.do != nil:
@@ -311,25 +319,6 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 	}
 	h.settle(inbox)
 	return next
-}
-
-// settle ends the orders of a turn.
-func (h *Hub) settle(inbox []arrival) {
-	for _, a := range h.answers {
-		a.to.client.Reply(line.AppendGroupResult(nil, a.result))
-	}
-	for _, do := range h.late {
-		do()
-	}
-	clear(h.answers)
-	clear(h.late)
-	h.answers, h.late = h.answers[:0], h.late[:0]
-	h.report()
-	for _, a := range inbox {
-		if a.done != nil {
-			close(a.done)
-		}
-	}
 }
 
 // tellAll tells the clients what has changed for them, and opens the routes to those who have been told. It returns as

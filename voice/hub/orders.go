@@ -115,52 +115,37 @@ func (c *Changes) empty() bool {
 		len(c.Listens)+len(c.ListensGone)+len(c.Edges)+len(c.EdgesGone) == 0
 }
 
-// report hands on what has changed since the last turn.
-func (h *Hub) report() {
-	if h.Changed == nil {
-		return
-	}
-	var c Changes
-	c.Groups, c.GroupsGone = h.groups.Changes()
-	c.Mutes, c.MutesGone = h.mutes.Changes()
-	c.Domains, c.DomainsGone = h.standing.Domains.Changes()
-	c.Listens, c.ListensGone = h.standing.Listens.Changes()
-	c.Edges, c.EdgesGone = h.standing.Edges.Changes()
-	if !c.empty() {
-		h.Changed(c)
-	}
-}
-
-// Apply takes in state from where it is stored; it is not reported to Changed. What can be
-// taken is taken; the error names the rest.
+// Apply takes in state that is not to be stored. What can be taken is taken; the error names the rest.
 func (h *Hub) Apply(c Changes) error {
-	return h.try(func(time.Time) error {
-		var faults []error
-		take := func(what string, err error) {
-			if err != nil {
-				faults = append(faults, fmt.Errorf("%s: %w", what, err))
-			}
-		}
-		for _, id := range c.GroupsGone {
-			h.groups.Remove(id)
-		}
-		for _, r := range c.Groups {
-			take("group", h.groups.Apply(r))
-		}
-		for _, id := range c.MutesGone {
-			h.mutes.Remove(id)
-		}
-		for _, r := range c.Mutes {
-			take("mute", h.mutes.Apply(r))
-		}
-		apply(&h.standing.Domains, c.Domains, c.DomainsGone, func(err error) { take("domain", err) })
-		apply(&h.standing.Listens, c.Listens, c.ListensGone, func(err error) { take("listen", err) })
-		apply(&h.standing.Edges, c.Edges, c.EdgesGone, func(err error) { take("edge", err) })
-		return errors.Join(faults...)
-	})
+	return h.try(func(time.Time) error { return h.apply(c) })
 }
 
-func apply[R relation.Domain | relation.Listen | relation.Edge, L interface {
+func (h *Hub) apply(c Changes) error {
+	var faults []error
+	take := func(what string, err error) {
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %w", what, err))
+		}
+	}
+	for _, id := range c.GroupsGone {
+		h.groups.Remove(id)
+	}
+	for _, r := range c.Groups {
+		take("group", h.groups.Apply(r))
+	}
+	for _, id := range c.MutesGone {
+		h.mutes.Remove(id)
+	}
+	for _, r := range c.Mutes {
+		take("mute", h.mutes.Apply(r))
+	}
+	applyAll(&h.standing.Domains, c.Domains, c.DomainsGone, func(err error) { take("domain", err) })
+	applyAll(&h.standing.Listens, c.Listens, c.ListensGone, func(err error) { take("listen", err) })
+	applyAll(&h.standing.Edges, c.Edges, c.EdgesGone, func(err error) { take("edge", err) })
+	return errors.Join(faults...)
+}
+
+func applyAll[R relation.Domain | relation.Listen | relation.Edge, L interface {
 	Apply(R) error
 	Remove(string)
 }](to L, records []R, gone []string, take func(error)) {

@@ -127,6 +127,9 @@ func (b *Book) State(player uuid.UUID, exempt bool, now time.Time) State {
 	return State{}
 }
 
+// Len is how many mutes are in force, or have lapsed since the last [Book.Expire].
+func (b *Book) Len() int { return len(b.records) }
+
 // List is every mute in force, the server-wide one first and then by player.
 func (b *Book) List(now time.Time) []Record {
 	var all []Record
