@@ -165,8 +165,8 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	}
 	networks("admin.networks", l.Admin.Networks)
 	networks("limits.exempt", l.Limits.Exempt)
-	if t := l.Compression.Threshold; t < -1 || t > 1<<21 {
-		bad("compression.threshold", "%d: -1 to 2097152 bytes", t)
+	if t := l.Compression.Threshold; t < -1 || t >= 1<<21 {
+		bad("compression.threshold", "%d: -1 to 2097151 bytes", t)
 	}
 	if v := l.Compression.Level; v < 1 || v > 9 {
 		bad("compression.level", "%d: 1 to 9", v)

@@ -731,3 +731,20 @@ func TestConcurrentWriters(t *testing.T) {
 		t.Errorf("%d packets", len(got))
 	}
 }
+
+// What fits is framed, and what does not is refused, around every bound.
+func TestFits(t *testing.T) {
+	for _, threshold := range []int{-1, 0, 256, MaxFrame - 1, MaxFrame, MaxFrame + 1, MaxInflated} {
+		for _, edge := range []int{1, 256, MaxFrame, MaxInflatedStrict, MaxInflated} {
+			for size := max(1, edge-2); size <= edge+2; size++ {
+				w := NewWriter(io.Discard)
+				w.SetCompression(threshold)
+				w.SetLevel(1)
+				err := w.Packet(1, make([]byte, size-1))
+				if Fits(size, threshold) != (err == nil) {
+					t.Errorf("%d bytes at %d: fits %t, %v", size, threshold, Fits(size, threshold), err)
+				}
+			}
+		}
+	}
+}

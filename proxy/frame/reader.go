@@ -76,6 +76,18 @@ func Passes(f Frame, src, dst int) bool {
 	}
 }
 
+// Fits tells whether a packet of size plain bytes, id and body, can be framed for a side with the threshold. One that is
+// not compressed has to fit a frame as it is, which holds less than an inflated packet may have.
+func Fits(size, threshold int) bool {
+	switch {
+	case threshold < 0:
+		return size <= MaxFrame
+	case size < threshold:
+		return size < MaxFrame // there is a byte before it
+	}
+	return size <= MaxInflated
+}
+
 // A Reader cuts a byte stream into frames. It is used by one goroutine.
 //
 // The way for many frames is Fill once, Cut until it says no, forward the run

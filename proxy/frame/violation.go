@@ -19,12 +19,13 @@ const (
 	BelowThreshold   Violation = "frame below the threshold sent compressed"         // client
 	Bomb             Violation = "compression ratio above 1024"                      // client
 	OverBudget       Violation = "too many inflated bytes per second"                // client
+	Unframeable      Violation = "packet too large for the other side, which takes it uncompressed"
 )
 
 // Violations lists every Violation, so that each can be counted from zero.
 func Violations() []Violation {
 	return []Violation{BadLength, FrameTooLarge, EmptyFrames, BadID, BadDataLength, InflatedTooLarge, SizeMismatch,
-		BadDeflate, NotCompressed, BelowThreshold, Bomb, OverBudget}
+		BadDeflate, NotCompressed, BelowThreshold, Bomb, OverBudget, Unframeable}
 }
 
 func (v Violation) Error() string { return "frame: " + string(v) }

@@ -174,6 +174,9 @@ func (s *Session) finished(p *pump, err error) {
 		switch {
 		case p.mark.late.Load():
 			ending, why = EndBackendTimeout, "does not answer any more"
+		case errors.Is(err, frame.Unframeable):
+			why = "sent a packet that is too large"
+			s.log.Error("backend sent a packet that cannot be passed on: set compression.threshold to 256", "backend", p.link.name)
 		case errors.As(err, &bad):
 			why = "sent a packet that cannot be read"
 			s.log.Error("backend broke the protocol", "backend", p.link.name, "error", err)
@@ -231,7 +234,9 @@ func (s *Session) toBackend(l *link, p proto.Packet, body []byte) {
 // pass sends a held frame on as the wire bytes that it is, where they are valid, and reports whether the session goes
 // on. It is for frames that must be out before the owner does the next thing.
 func (s *Session) pass(e *event, to *outlet) bool {
-	if err := e.pump.send(e, to); err != nil {
+	if !frame.Passes(e.frame, e.pump.threshold, to.threshold) && !frame.Fits(e.frame.Size(), to.threshold) {
+		s.finished(e.pump, frame.Unframeable)
+	} else if err := e.pump.send(e, to); err != nil {
 		s.unwritable(to, err)
 	}
 	return s.ending == endNone

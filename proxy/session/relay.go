@@ -171,6 +171,10 @@ func (p *pump) add(f frame.Frame, out *outlet) error {
 		p.run.end = f.End
 		return nil
 	}
+	if !frame.Fits(f.Size(), out.threshold) {
+		// It is the sender's to answer for: the other side is not to lose what is already on its way.
+		return errors.Join(p.flush(out), frame.Unframeable)
+	}
 	body, err := p.r.Body(f)
 	if err != nil {
 		return err
