@@ -496,3 +496,34 @@ func TestMuteNeedsNoClient(t *testing.T) {
 		}
 	}
 }
+
+// TestStateEndsWithTheConnection: what a client has said of itself is forgotten with it; the next one says it again.
+func TestStateEndsWithTheConnection(t *testing.T) {
+	s := openToAll(t, Config{Policy: route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5}}})
+	ben := s.dial(s.player("ben", 1), status)
+	p := s.player("anna", 0)
+	rows := func(deaf, low bool) func() bool {
+		return func() bool {
+			ben.mu.Lock()
+			defer ben.mu.Unlock()
+			for _, text := range slices.Backward(ben.texts) {
+				v, _ := line.ParseS2C([]byte(text))
+				if r, ok := v.(*line.Roster); ok {
+					here := slices.ContainsFunc(r.People, func(q line.Person) bool { return q.ID == p.ID })
+					return here && slices.Contains(r.Deafened, p.ID) == deaf && slices.Contains(r.Whispering, p.ID) == low
+				}
+			}
+			return false
+		}
+	}
+	for range 2 {
+		a := s.dial(p, status)
+		ben.waitFor("anna with nothing said", rows(false, false))
+		ben.heardBy(a, "not deafened", func(wire.S2C) bool { return true })
+		a.text("SSVC_DEAFEN_V1:1")
+		a.text("SSVC_RANGE_V1:whisper")
+		ben.waitFor("what anna says", rows(true, true))
+		a.conn.Close()
+		<-a.done
+	}
+}

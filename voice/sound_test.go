@@ -231,6 +231,29 @@ func TestClipsAreHeard(t *testing.T) {
 	}
 }
 
+// A clip is heard from where its player is by then.
+func TestClipsWalkAlong(t *testing.T) {
+	s := openToAll(t, Config{})
+	anna, ben := s.bot(s.player("anna", 0), board2), s.bot(s.player("ben", 0), board2)
+	s.meet(anna, ben)
+	clip, err := anna.StartClip()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stream int64
+	for i, x := range []float64{0, 12, 24, 36} {
+		s.move(anna.player, x, 0)
+		if err := clip.SendOpus(opus); err != nil {
+			t.Fatal(err)
+		}
+		got := ben.until(1, "the clip", ofKind(wire.KindBoard))[0]
+		if want := gain.Level(1, x*x, 48); math.Round(got.Gain*255) != float64(want) || got.DX != float32(x) || got.Seq != int64(i) || stream != 0 && got.Stream != stream {
+			t.Errorf("from %v blocks: %+v, want gain %d", x, got, want)
+		}
+		stream = got.Stream
+	}
+}
+
 // Switched off, the soundboard is negotiated all the same and silent; so it is for who has no permission. The microphone
 // is neither's business.
 func TestSoundboardSwitchAndPermission(t *testing.T) {

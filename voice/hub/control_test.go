@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -115,21 +117,78 @@ func TestOrdersAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestUnseenRefusesTheTurn takes the limits away under which no declaration can break the rule.
+// TestUnseenRefusesTheTurn takes the limits away under which no declaration can break the rule. Nothing of a turn that is
+// refused comes into force, and nobody is told of it; the next one brings everything.
 func TestUnseenRefusesTheTurn(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
-		a, b := x.join("anna"), x.join("ben") // who do not see each other
+		x.hub.Log = slog.New(slog.DiscardHandler)
+		a := x.join("anna")
+		b := x.join("ben", a)
+		c := x.join("cleo", a) // who does not see ben
 		x.settle()
-		x.hub.Declare(func(book *relation.Book) error {
-			return book.Edges.Put(relation.Edge{Speaker: a.Player.ID, Listener: b.Player.ID})
-		})
-		var limited, free error
-		if err := x.hub.Do(func(time.Time) { limited, free = x.hub.relate(true), x.hub.relate(false) }); err != nil {
+		time.Sleep(2 * Flush)
+		synctest.Wait()
+		for _, p := range []*person{a, b, c} {
+			p.fake.take()
+		}
+		hears := func(what string, want int) {
+			t.Helper()
+			if n := x.says(a); n != want {
+				t.Errorf("%s: anna is heard by %d, want %d", what, n, want)
+			}
+		}
+		hears("before", 2)
+		edge := relation.Edge{Speaker: b.Player.ID, Listener: c.Player.ID}
+		var former *route.Table
+		if err := x.hub.Do(func(time.Time) {
+			former = x.hub.Table()
+			x.hub.unlimited = true
+			if err := x.hub.standing.Edges.Put(edge); err != nil {
+				t.Error(err)
+			}
+		}); err != nil {
 			t.Fatal(err)
 		}
-		var unseen *relation.Unseen
-		if limited != nil || !errors.As(free, &unseen) {
-			t.Errorf("limited: %v, free: %v", limited, free)
+		if x.hub.Table() != former {
+			t.Error("a turn that shows more to the ears than to the eyes is in force")
+		}
+		// What is good of such a turn is refused with it.
+		if err := x.hub.Mute(mute.Record{Player: a.Player.ID}); err != nil {
+			t.Fatal(err)
+		}
+		x.hub.SetDeafened(b.Member, true)
+		time.Sleep(3 * Flush)
+		synctest.Wait()
+		hears("refused", 2)
+		x.says(b)
+		for _, p := range []*person{a, b, c} {
+			if got := slices.DeleteFunc(p.fake.take(), func(e string) bool { return strings.HasPrefix(e, "frame") }); len(got) != 0 {
+				t.Errorf("%s is told %q", p.Player.Name, got)
+			}
+		}
+		if err := x.hub.Declare(func(book *relation.Book) error { book.Edges.Delete(edge.Key()); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		hears("the next turn", 0)
+		time.Sleep(Flush)
+		synctest.Wait()
+		if got := a.fake.take(); !slices.ContainsFunc(got, func(e string) bool { return strings.Contains(e, "deaf:ben") }) {
+			t.Errorf("the next turn tells anna %q", got)
+		}
+		// With the limits the rule is compiled in, and the turn is good.
+		if err := x.hub.Do(func(time.Time) { x.hub.unlimited = false }); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.hub.Declare(func(book *relation.Book) error { return book.Edges.Put(edge) }); err != nil {
+			t.Fatal(err)
+		}
+		hears("a good turn", 0)
+		if err := x.hub.Do(func(time.Time) {
+			if x.hub.refused {
+				t.Error("refused although nobody is given a voice that it does not see")
+			}
+		}); err != nil {
+			t.Fatal(err)
 		}
 	})
 }
@@ -298,7 +357,7 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 	b.Run("compile", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			if err := h.relate(true); err != nil {
+			if err := h.relate(); err != nil {
 				b.Fatal(err)
 			}
 			h.table.Store(h.compiler.Compile())

@@ -13,8 +13,8 @@ import (
 // relate compiles what has been declared for the members of this turn, and ties those to each other who are on different
 // backends and have a group or a declaration in common. The rules of who may see whom are compiled in
 // like a mute, so that a radio stays a radio when a vanished player is on it; should the outcome show a listener's ears
-// more than its eyes all the same, the turn is refused whole. limited is false in tests of that.
-func (h *Hub) relate(limited bool) error {
+// more than its eyes all the same, the turn is refused whole.
+func (h *Hub) relate() error {
 	h.compiler.Locate()
 	if h.standing.Revision() == 0 { // nothing was ever declared
 		for _, m := range h.members {
@@ -40,7 +40,7 @@ func (h *Hub) relate(limited bool) error {
 			h.bySlot = append(h.bySlot, nil)
 		}
 		h.views[slot], h.bySlot[slot] = m.Sees(), m // what it sees changes in place
-		if limited {
+		if !h.unlimited {
 			t.Sight(slot, m.Sees())
 		}
 	}

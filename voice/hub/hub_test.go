@@ -562,3 +562,38 @@ func (silent) Show(View, []byte)    {}
 func (silent) Reply([]byte)         {}
 func (silent) Waits() bool          { return false }
 func (silent) Left()                {}
+
+// A frame is routed by the table that there is, however long a turn takes.
+func TestSoundNeverWaitsForATurn(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		a := x.join("anna")
+		b := x.join("ben", a)
+		x.settle()
+		time.Sleep(Flush)
+		b.fake.take()
+		stuck, entered, done := make(chan struct{}), make(chan struct{}), make(chan error)
+		go func() {
+			done <- x.hub.Do(func(time.Time) { close(entered); <-stuck })
+		}()
+		<-entered
+		for range 50 {
+			if x.says(a) != 1 {
+				t.Fatal("not heard while a turn goes on")
+			}
+		}
+		if got := b.fake.take(); len(got) != 50 {
+			t.Errorf("%d frames", len(got))
+		}
+		// Nor do those who join, ask or leave in the meantime.
+		x.hub.SetDeafened(b.Member, true)
+		x.hub.Leave(x.voice(x.player("cleo"), true, false).Member)
+		close(stuck)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		x.settle()
+		if x.says(a) != 0 {
+			t.Error("what came during the turn is lost")
+		}
+	})
+}

@@ -736,7 +736,10 @@ func TestTablesAreReplacedWhole(t *testing.T) {
 		what string
 		do   func()
 	}{
-		{"a tier", func() { r.c.SetTier(a.Member, line.Whisper); r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 1, Whisper: 0.1}}) }},
+		{"a tier", func() {
+			r.c.SetTier(a.Member, line.Whisper)
+			r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 1, Whisper: 0.1}})
+		}},
 		{"a group", func() { (*g)[a.Slot()] = 1 }},
 		{"nothing declared", func() { r.c.SetDeclared(nil) }},
 		{"deafened ones", func() { r.c.SetDeafened(b.Member, true); r.c.SetDeafened(c.Member, true) }},

@@ -1,0 +1,229 @@
+package voice
+
+import (
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// conformance reads a document of rules, and says what is wrong with it: a rule without a test, a test that is not there.
+// root is the directory of the module.
+func conformance(doc, root string) (rules int, faults []string) {
+	fault := func(n int, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("line %d: ", n+1)+fmt.Sprintf(format, args...))
+	}
+	rooms := map[string]*testRoom{}
+	section, last := "", map[string]int{}
+	inSection := 0
+	closeSection := func(n int) {
+		if section != "" && inSection == 0 {
+			fault(n, "section %s has no rule", section)
+		}
+	}
+	lines := strings.Split(doc, "\n")
+	for n, row := range lines {
+		if title, ok := strings.CutPrefix(row, "## "); ok {
+			closeSection(n)
+			section, inSection = title, 0
+			continue
+		}
+		if !strings.HasPrefix(row, "|") || row == "| | binds | rule | tests |" || row == "| --- | --- | --- | --- |" {
+			continue
+		}
+		m := ruleRow.FindStringSubmatch(row)
+		if m == nil {
+			fault(n, "no rule: %s", row)
+			continue
+		}
+		rules++
+		inSection++
+		letter, tests := m[1], testName.FindAllStringSubmatch(m[3], -1)
+		number, _ := strconv.Atoi(m[2])
+		if number != last[letter]+1 {
+			fault(n, "%s%d does not follow %s%d", letter, number, letter, last[letter])
+		}
+		last[letter] = number
+		if len(tests) == 0 {
+			fault(n, "%s%s has no test", letter, m[2])
+		}
+		if rest := strings.TrimSpace(testName.ReplaceAllString(m[3], "")); rest != "" {
+			fault(n, "%q is no test", rest)
+		}
+		for _, t := range tests {
+			dir, name, of := t[1], t[2], strings.TrimPrefix(t[3], "/")
+			if rooms[dir] == nil {
+				rooms[dir] = readRoom(filepath.Join(root, dir))
+			}
+			if why := rooms[dir].lacks(name, of); why != "" {
+				fault(n, "%s.%s: %s", dir, name, why)
+			}
+		}
+	}
+	closeSection(len(lines))
+	return rules, faults
+}
+
+var (
+	ruleRow  = regexp.MustCompile(`^\| ([A-Z])(\d+) \| (?:server|client|both) \| .*\. \| (.*) \|$`)
+	testName = regexp.MustCompile("`([a-z/]+)\\.(Test[A-Z]\\w*)(/[^`]+)?`")
+)
+
+// testRoom is the tests of a package.
+type testRoom struct {
+	err   error
+	tests map[string]*ast.FuncDecl
+	names map[string]bool // string literals in the tests, and the first columns of vectors
+}
+
+// readRoom reads the test files that `go test` compiles here.
+func readRoom(dir string) *testRoom {
+	r := &testRoom{tests: map[string]*ast.FuncDecl{}, names: map[string]bool{}}
+	ctx := build.Default
+	ctx.BuildTags = append(ctx.BuildTags, "nolibopusfile")
+	p, err := ctx.ImportDir(dir, 0)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, 0)
+		if err != nil {
+			r.err = err
+			return r
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && runs(fn) {
+				r.tests[fn.Name.Name] = fn
+			}
+		}
+		ast.Inspect(f, func(n ast.Node) bool {
+			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+				if s, err := strconv.Unquote(lit.Value); err == nil {
+					r.names[s] = true
+				}
+			}
+			return true
+		})
+	}
+	vectors, _ := filepath.Glob(filepath.Join(dir, "testdata", "*.txt"))
+	for _, name := range vectors {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			r.err = err
+			return r
+		}
+		for row := range strings.Lines(string(text)) {
+			if first, _, ok := strings.Cut(row, "|"); ok {
+				r.names[strings.TrimSpace(first)] = true
+			}
+		}
+	}
+	return r
+}
+
+// runs tells whether a function is a test that nothing keeps from running.
+func runs(fn *ast.FuncDecl) bool {
+	params := fn.Type.Params.List
+	if len(params) != 1 || len(params[0].Names) != 1 || fn.Body == nil {
+		return false
+	}
+	star, ok := params[0].Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	if sel, ok := star.X.(*ast.SelectorExpr); !ok || sel.Sel.Name != "T" {
+		return false
+	}
+	always := true
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if sel, ok := n.(*ast.SelectorExpr); ok && slices.Contains([]string{"Skip", "Skipf", "SkipNow", "Short", "Getenv", "LookupEnv"}, sel.Sel.Name) {
+			always = false
+		}
+		return true
+	})
+	return always
+}
+
+// lacks says what is missing for a test, and a case of it.
+func (r *testRoom) lacks(name, of string) string {
+	switch {
+	case r.err != nil:
+		return r.err.Error()
+	case r.tests[name] == nil:
+		return "there is no such test, or it may be skipped"
+	case of != "" && !r.names[of]:
+		return fmt.Sprintf("it has no case %q", of)
+	}
+	return ""
+}
+
+func TestConformance(t *testing.T) {
+	doc, err := os.ReadFile("CONFORMANCE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, faults := conformance(string(doc), "..")
+	for _, f := range faults {
+		t.Error("CONFORMANCE.md, ", f)
+	}
+	for _, section := range []string{
+		"Connecting", "Audio", "Concealment", "Diagnosis", "Updating and going back", "Listener state", "Spatial audio",
+		"Named speakers", "Soundboard", "Groups", "Server mute", "Whispering and shouting", "Declared voices",
+	} {
+		if !strings.Contains(string(doc), "\n## "+section+"\n") {
+			t.Errorf("CONFORMANCE.md has no section %q", section)
+		}
+	}
+	if rules < 180 {
+		t.Errorf("CONFORMANCE.md has %d rules: some are lost", rules)
+	}
+}
+
+// What TestConformance would not let pass.
+func TestConformanceSeesFaults(t *testing.T) {
+	const good = "## One\n| | binds | rule | tests |\n| --- | --- | --- | --- |\n" +
+		"| C1 | both | It does. | `voice.TestFirstLight` `voice/line.TestC2SVectors/deafen on` |\n"
+	if n, faults := conformance(good, ".."); n != 1 || faults != nil {
+		t.Fatalf("%d rules, %q", n, faults)
+	}
+	for what, c := range map[string]struct{ from, to, want string }{
+		"no test":              {"`voice.TestFirstLight` `voice/line.TestC2SVectors/deafen on`", "to be done", "has no test"},
+		"a word beside":        {"`voice.TestFirstLight`", "`voice.TestFirstLight` and more", `"and more" is no test`},
+		"not a test's name":    {"`voice.TestFirstLight`", "`voice.BenchmarkX`", "is no test"},
+		"a test that is gone":  {"TestFirstLight", "TestLastLight", "there is no such test"},
+		"a function of a test": {"`voice.TestFirstLight`", "`voice.TestMain`", "there is no such test"},
+		"a case that is gone":  {"deafen on", "deafen twice", `has no case "deafen twice"`},
+		"no such package":      {"voice/line", "voice/lines", "cannot find"},
+		"twice the same":       {"## One", "## One\n| C1 | both | It does. | `voice.TestFirstLight` |", "does not follow"},
+		"a number left out":    {"| C1 |", "| C2 |", "does not follow"},
+		"bound to nobody":      {"| both |", "| nobody |", "no rule"},
+		"an empty section":     {"## One", "## None\n## One", "section None has no rule"},
+	} {
+		_, faults := conformance(strings.Replace(good, c.from, c.to, 1), "..")
+		if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
+			t.Errorf("%s: %q, want %s", what, faults, c.want)
+		}
+	}
+	for name, src := range map[string]string{
+		"skipped":   `package x; import "testing"; func TestX(t *testing.T) { if testing.Short() { return } }`,
+		"on demand": `package x; import ("os"; "testing"); func TestX(t *testing.T) { if os.Getenv("LONG") == "" { t.Skip() } }`,
+		"no test":   `package x; import "testing"; func TestX(t testing.TB) {}`,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x_test.go", src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs(f.Decls[len(f.Decls)-1].(*ast.FuncDecl)) {
+			t.Errorf("%s: taken for a test that always runs", name)
+		}
+	}
+}
