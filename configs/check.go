@@ -24,6 +24,9 @@ func under(dir, file string) string {
 func (l *Loaded) paths(dir string) {
 	for _, p := range []*string{&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.Bedrock.KeyFile} {
 		*p = under(dir, *p)
+		if *p != "" && !strings.HasPrefix(*p, "data:") {
+			l.Files = append(l.Files, *p)
+		}
 	}
 }
 
@@ -35,6 +38,7 @@ func (l *Loaded) secrets(src *source, dir string) error {
 			return nil
 		}
 		file = under(dir, file)
+		l.Files = append(l.Files, file)
 		b, err := os.ReadFile(file)
 		if err != nil {
 			return src.bad(key, "cannot read the secret: %w", err)

@@ -12,7 +12,8 @@ type Commands struct {
 	Aliases     map[string][]string `yaml:"aliases"`  // other names of commands
 	Rate        Rate                `yaml:"rate"`     // of each player
 	Completions Rate                `yaml:"completions"`
-	Record      bool                `yaml:"record"` // who gave which command is logged
+	KickAfter   int                 `yaml:"kick-after"` // so many over a rate within a minute; 0: never
+	Record      bool                `yaml:"record"`     // who gave which command is logged
 }
 
 func defaultCommands() Commands {
@@ -38,6 +39,9 @@ func (l *Loaded) checkCommands(bad func(key, format string, args ...any), oneOf 
 		if _, ok := l.server(name); !ok {
 			bad("commands.hubs", "there is no server %q", name)
 		}
+	}
+	if l.Commands.KickAfter < 0 {
+		bad("commands.kick-after", "must not be negative; 0 is never")
 	}
 	for key, r := range map[string]Rate{"rate": l.Commands.Rate, "completions": l.Commands.Completions} {
 		if !(r.PerSecond > 0) || r.Burst < 1 {

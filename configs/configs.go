@@ -33,6 +33,7 @@ type Config struct {
 	Permissions   Permissions       `yaml:"permissions"`
 	BungeeCord    string            `yaml:"bungeecord"` // full, self, off
 	Bedrock       Bedrock           `yaml:"bedrock"`
+	Languages     string            `yaml:"languages"` // folder of files with what players are told
 	Voice         Voice             `yaml:"voice"`
 	TLS           TLS               `yaml:"tls"`
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
@@ -213,9 +214,10 @@ func Default() Config {
 		Permissions:   defaultPermissions(),
 		BungeeCord:    "full",
 		Bedrock:       Bedrock{Trusted: []string{"127.0.0.0/8", "::1/128"}, Prefix: "."},
+		Languages:     "languages",
 		Forwarding:    Forwarding{Mode: "none"},
 		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}},
-		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml and restart."},
+		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml."},
 		Voice: Voice{
 			Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Regions: map[string]Region{},
 			Whisper: 0.5, Shout: 2, Spectators: "spectators", Visibility: "tab-list",

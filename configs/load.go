@@ -25,6 +25,10 @@ type Loaded struct {
 	Config
 	File     string   // "" when there was none
 	Warnings []string // not wrong, but worth a line at the start
+	// Files are those that this was read from, or would have been had they been there: a change of one is a change of the
+	// configuration. Folders stand for what is in them.
+	Files []string
+	Texts map[string]map[string]string // of the languages, by tag and key; not checked
 }
 
 // Load reads file (or FileName in dir where that exists, or nothing), lays the
@@ -34,9 +38,13 @@ type Loaded struct {
 func Load(file, dir string, environ []string) (*Loaded, error) {
 	l := &Loaded{Config: Default()}
 	if file == "" {
-		if f := filepath.Join(dir, FileName); exists(f) {
+		f := filepath.Join(dir, FileName)
+		l.Files = append(l.Files, f)
+		if exists(f) {
 			file = f
 		}
+	} else {
+		l.Files = append(l.Files, file)
 	}
 	src := &source{name: file}
 	if file != "" {
@@ -61,6 +69,12 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 		return nil, err
 	}
 	l.paths(filepath.Dir(file))
+	if file != "" {
+		dir = filepath.Dir(file)
+	}
+	if err := l.texts(dir); err != nil {
+		return nil, err
+	}
 	more, err := l.check(src)
 	l.Warnings = append(l.Warnings, more...)
 	if err != nil {
