@@ -125,6 +125,9 @@ func (p *Server) Apply(c *Compiled) {
 	p.auth = s.Settings.Auth
 }
 
+// Announce tells the clients of all players for whom that has changed which commands there are.
+func (p *Server) Announce() { p.core.Announce() }
+
 // Serve takes connections from ln until ln is closed or Shutdown, which closes it; then it returns nil. Connections are
 // expected to send bytes soon: whoever accepts from a socket directly has no bound on silent ones but that of the
 // handshake.

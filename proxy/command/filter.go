@@ -1,8 +1,10 @@
 package command
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
+	"unique"
 
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -24,10 +26,12 @@ func Wants(v *proto.Version, d proto.Dir) []proto.Packet {
 	return out
 }
 
-// Options are how a Filter judges. The zero Options limit nothing and announce commands.
+// Options are how a Filter judges. The zero Options limit nothing and announce commands. They are never changed, but
+// replaced.
 type Options struct {
 	Commands    limit.Rate // commands of a player; those in excess go to the backend, whatever they are
 	Suggestions limit.Rate // requests for completion; those in excess are dropped
+	KickAfter   int        // so many of either in excess within a minute end the session; 0: never
 	Quiet       bool       // our commands are not announced in the backend's tree
 	// Strict ends the session of a client that signed the arguments of a command of ours. The backend never sees the
 	// signature, so that it will refuse all that the client signs from then on; without Strict the player is left to
@@ -64,21 +68,51 @@ type Filter[S Source] struct {
 	table    func() *Table[S]
 	src      S
 	protocol int32
-	opt      Options
+	options  func() *Options
 	counters *Counters
 
-	commands, suggestions *limit.Bucket
-	last                  int64 // when the newest message was written, in ms since 1970
+	opt                            *Options // that the buckets are for
+	commands, suggestions, strikes *limit.Bucket
+	last                           int64 // when the newest message was written, in ms since 1970
 
 	mu          sync.Mutex
 	outstanding *packet.SuggestionsRequest // below 393: the backend's answer is to be merged with ours
+	tree        unique.Handle[string]      // as the backend announced it; most players have the same
+	sent        uint64                     // what became of it, as a hash
 }
 
-// NewFilter makes the filter of a client that speaks protocol. table is asked each time, so that a new one counts at
-// once.
-func NewFilter[S Source](table func() *Table[S], src S, protocol int32, opt Options, c *Counters) *Filter[S] {
-	return &Filter[S]{table: table, src: src, protocol: protocol, opt: opt, counters: c,
-		commands: limit.NewBucket(opt.Commands), suggestions: limit.NewBucket(opt.Suggestions)}
+// NewFilter makes the filter of a client that speaks protocol. table and options are asked each time, so that new ones
+// count at once.
+func NewFilter[S Source](table func() *Table[S], src S, protocol int32, options func() *Options, c *Counters) *Filter[S] {
+	return &Filter[S]{table: table, src: src, protocol: protocol, options: options, counters: c}
+}
+
+// judged are the options of now. New rates begin with full buckets.
+func (f *Filter[S]) judged() *Options {
+	o := f.options()
+	if o == f.opt {
+		return o
+	}
+	if f.opt == nil || o.Commands != f.opt.Commands {
+		f.commands = limit.NewBucket(o.Commands)
+	}
+	if f.opt == nil || o.Suggestions != f.opt.Suggestions {
+		f.suggestions = limit.NewBucket(o.Suggestions)
+	}
+	if f.opt == nil || o.KickAfter != f.opt.KickAfter {
+		f.strikes = limit.NewBucket(limit.Rate{PerSecond: float64(o.KickAfter) / 60, Burst: o.KickAfter})
+	}
+	f.opt = o
+	return o
+}
+
+// excess counts something over a limit, and decides what it comes to.
+func (f *Filter[S]) excess(otherwise Action) Decision {
+	f.counters.Limited.Add(1)
+	if !f.strikes.Allow() {
+		return Decision{Action: Kick, Reason: packet.Translatable("disconnect.spam")}
+	}
+	return Decision{Action: otherwise}
 }
 
 // Action is what is to be done with a packet.
@@ -155,9 +189,9 @@ func (f *Filter[S]) command(c packet.ChatCommand) Decision {
 	if d := f.judge(c.Text, c.Time); d.Action != Pass {
 		return d
 	}
+	opt := f.judged()
 	if !f.commands.Allow() {
-		f.counters.Limited.Add(1)
-		return Decision{}
+		return f.excess(Pass)
 	}
 	if ours, _ := f.table().Find(f.src, c.Text); ours == nil {
 		return Decision{}
@@ -165,7 +199,7 @@ func (f *Filter[S]) command(c packet.ChatCommand) Decision {
 	f.counters.Commands.Add(1)
 	if len(c.Arguments) > 0 {
 		f.counters.Signed.Add(1)
-		if f.opt.Strict {
+		if opt.Strict {
 			return Decision{Action: Kick, Reason: packet.Translatable("multiplayer.disconnect.chat_validation_failed")}
 		}
 	}
@@ -177,9 +211,9 @@ func (f *Filter[S]) command(c packet.ChatCommand) Decision {
 }
 
 func (f *Filter[S]) complete(body []byte) Decision {
+	f.judged()
 	if !f.suggestions.Allow() {
-		f.counters.Limited.Add(1)
-		return Decision{Action: Drop}
+		return f.excess(Drop)
 	}
 	q, err := packet.ParseSuggestionsRequest(f.protocol, body)
 	if err != nil {
@@ -222,14 +256,41 @@ func (f *Filter[S]) Clientbound(p proto.Packet, body []byte) []byte {
 }
 
 func (f *Filter[S]) announce(body []byte) []byte {
-	var out []byte
-	var how Outcome
-	if f.opt.Quiet {
-		out, how = Unwrap(f.protocol, nil, body)
-	} else {
-		out, how = f.table().Splice(f.src, f.protocol, nil, body)
-	}
+	out, how := f.splice(body)
 	f.counters.tree(how)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tree, f.sent = unique.Make(string(body)), maphash.Bytes(seed, out)
+	return out
+}
+
+var seed = maphash.MakeSeed()
+
+func (f *Filter[S]) splice(body []byte) ([]byte, Outcome) {
+	if f.options().Quiet {
+		return Unwrap(f.protocol, nil, body)
+	}
+	return f.table().Splice(f.src, f.protocol, nil, body)
+}
+
+// Announce gives the body of the DeclareCommands by which the client is to know its commands, where that is another one
+// than it has been sent since the last Reset; else nil. It may be called from any goroutine.
+func (f *Filter[S]) Announce() []byte {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tree == (unique.Handle[string]{}) {
+		return nil
+	}
+	body := []byte(f.tree.Value())
+	out, _ := f.splice(body)
+	sum := maphash.Bytes(seed, out)
+	if sum == f.sent {
+		return nil
+	}
+	f.sent = sum
+	if out == nil { // as the backend had it
+		return body
+	}
 	return out
 }
 
@@ -254,5 +315,7 @@ func (f *Filter[S]) merge(body []byte) []byte {
 // configuration.
 func (f *Filter[S]) Reset() {
 	f.last = 0
-	f.expect(nil)
+	f.mu.Lock()
+	f.outstanding, f.tree = nil, unique.Handle[string]{}
+	f.mu.Unlock()
 }

@@ -18,7 +18,7 @@ import (
 
 func newFilter(t testing.TB, protocol int32, opt Options) (*Filter[*user], *Counters) {
 	table, c := testTable(t), new(Counters)
-	return NewFilter(func() *Table[*user] { return table }, &user{denied: []string{"send"}}, protocol, opt, c), c
+	return NewFilter(func() *Table[*user] { return table }, &user{denied: []string{"send"}}, protocol, func() *Options { return &opt }, c), c
 }
 
 func chatBody(protocol int32, text string) (proto.Packet, []byte) {
@@ -195,6 +195,56 @@ func TestFilterLimits(t *testing.T) {
 	})
 }
 
+// TestFilterKicks: who goes on beyond the rates is disconnected, if that is set, and not for a burst now and then.
+func TestFilterKicks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newFilter(t, 765, Options{Commands: limit.Rate{PerSecond: 1, Burst: 1}, Suggestions: limit.Rate{PerSecond: 1, Burst: 1}, KickAfter: 10})
+		command := func() Action { return f.Serverbound(commandBody(765, "help", packet.Seen{})).Action }
+		complete := func() Action {
+			return f.Serverbound(proto.TabComplete, packet.AppendSuggestionsRequest(nil, 765, packet.SuggestionsRequest{Text: "/server "})).Action
+		}
+		for range 20 {
+			for range 6 { // one of each within the rate, ten of both beyond it
+				command()
+				if complete() == Kick {
+					t.Fatal("kicked for a burst once in a minute")
+				}
+			}
+			time.Sleep(time.Minute)
+		}
+		command()
+		complete()
+		for i := range 10 {
+			if command() == Kick {
+				t.Fatalf("kicked after %d", i)
+			}
+		}
+		if complete() != Kick || command() != Kick {
+			t.Error("not kicked")
+		}
+	})
+}
+
+// TestFilterOptions: other rates count for those who are there already, and equal ones forget nothing.
+func TestFilterOptions(t *testing.T) {
+	table, opt := testTable(t), &Options{Commands: limit.Rate{PerSecond: 0.001, Burst: 2}}
+	f := NewFilter(func() *Table[*user] { return table }, &user{}, 765, func() *Options { return opt }, new(Counters))
+	command := func() Action { return f.Serverbound(commandBody(765, "hub", packet.Seen{})).Action }
+	for i, want := range []Action{Run, Run, Pass} {
+		if got := command(); got != want {
+			t.Errorf("command %d of a burst of 2: %v", i, got)
+		}
+	}
+	opt = &Options{Commands: opt.Commands, Quiet: true}
+	if command() != Pass {
+		t.Error("the bucket is full again without a change of its rate")
+	}
+	opt = &Options{Commands: limit.Rate{PerSecond: 0.001, Burst: 1}}
+	if command() != Run || command() != Pass {
+		t.Error("another rate does not count")
+	}
+}
+
 func TestFilterSuggestions(t *testing.T) {
 	for _, ver := range proto.Supported() {
 		p := ver.Protocol
@@ -284,6 +334,38 @@ func TestFilterTree(t *testing.T) {
 	}
 }
 
+// TestAnnounce: a client is told of its commands again where they have changed for it, and then once.
+func TestAnnounce(t *testing.T) {
+	for _, p := range []int32{393, 758, 759, 775} {
+		plain := vectorOf(t, "rivals", p)
+		table, opt, u := testTable(t), &Options{}, &user{denied: []string{"send"}}
+		f := NewFilter(func() *Table[*user] { return table }, u, p, func() *Options { return opt }, new(Counters))
+		if f.Announce() != nil {
+			t.Errorf("%d: told before the backend has said anything", p)
+		}
+		body := slices.Clone(plain)
+		f.Clientbound(proto.DeclareCommands, body)
+		clear(body) // it is the session's again
+		if f.Announce() != nil {
+			t.Errorf("%d: told without a change", p)
+		}
+		u.denied = nil
+		want, _ := table.Splice(u, p, nil, plain)
+		if got := f.Announce(); !bytes.Equal(got, want) || f.Announce() != nil {
+			t.Errorf("%d: after a change of what he may do: %x", p, got)
+		}
+		opt = &Options{Quiet: true}
+		if got := f.Announce(); !bytes.Equal(got, plain) || f.Announce() != nil {
+			t.Errorf("%d: not the backend's alone: %x", p, got)
+		}
+		opt = &Options{}
+		f.Reset()
+		if f.Announce() != nil {
+			t.Errorf("%d: told of the commands of a backend that is left", p)
+		}
+	}
+}
+
 func TestWants(t *testing.T) {
 	for protocol, want := range map[int32][2][]proto.Packet{
 		47:  {{proto.Chat, proto.TabComplete}, {proto.TabComplete}},
@@ -318,7 +400,7 @@ func FuzzFilter(f *testing.F) {
 		v := proto.Supported()[int(version)%len(proto.Supported())]
 		wants := Wants(v, proto.Serverbound)
 		p := wants[int(which)%len(wants)]
-		filter := NewFilter(func() *Table[*user] { return table }, &user{}, v.Protocol, Options{}, new(Counters))
+		filter := NewFilter(func() *Table[*user] { return table }, &user{}, v.Protocol, func() *Options { return new(Options) }, new(Counters))
 		d := filter.Serverbound(p, body)
 		switch d.Action {
 		case Run:

@@ -22,6 +22,8 @@ type Hook interface {
 	Serverbound(p proto.Packet, body []byte) Answer
 	// Clientbound gives the body that a backend's packet is to have; nil: its own.
 	Clientbound(p proto.Packet, body []byte) []byte
+	// Announce gives the body of a DeclareCommands for the client, when it is to have another one than it has; nil: not.
+	Announce() []byte
 	Reset() // what belonged to the backend is over: at each join game and each start of a configuration
 	Close() // the player is gone; the last call
 }
@@ -56,6 +58,21 @@ func (s *Session) hooked(e *event) verdict {
 		return forward
 	}
 	return handled
+}
+
+// Announce asks the hook of each player who is in play whether the player's commands have changed, and tells the client.
+func (c *Core) Announce() {
+	for _, s := range c.players.all() {
+		s.post(letter{do: func() { // who has too much waiting is told with the next server
+			if s.hook == nil {
+				return
+			}
+			body := s.hook.Announce()
+			if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.DeclareCommands); ok && body != nil {
+				s.toClient(id, body)
+			}
+		}})
+	}
 }
 
 // Backchannel gets what backends say on the plugin channels that are between backends and proxies only, BungeeCord's.

@@ -17,6 +17,8 @@ type hooks struct {
 	answer map[string]Answer // by body
 	mu     sync.Mutex
 	calls  []string
+
+	commands []byte
 }
 
 func (h *hooks) Wants(v *proto.Version, d proto.Dir) []proto.Packet {
@@ -45,6 +47,10 @@ func (h *hooks) Clientbound(p proto.Packet, body []byte) []byte {
 		return []byte("changed")
 	}
 	return nil
+}
+func (h *hooks) Announce() []byte {
+	h.note("announce")
+	return h.commands
 }
 func (h *hooks) Reset() { h.note("reset") }
 func (h *hooks) Close() { h.note("close") }
@@ -85,6 +91,15 @@ func TestHooks(t *testing.T) {
 				t.Errorf("%q came as %q", sent, got)
 			}
 		}
+		if _, ok := c.v.ID(proto.Play, proto.Clientbound, proto.DeclareCommands); ok {
+			h.commands = []byte("commands")
+			e.core.Announce()
+			if got := c.expect(proto.DeclareCommands); string(got) != "commands" {
+				t.Errorf("told of %q", got)
+			}
+		} else {
+			h.note("announce")
+		}
 		if err := e.player().Connect("b"); err != nil {
 			t.Fatal(err)
 		}
@@ -95,9 +110,9 @@ func TestHooks(t *testing.T) {
 		}
 		e.ended(EndDisconnected, 1)
 		tab := proto.TabComplete.String()
-		want := "reset; up T drop; up T pass; up T reply; up T ack; up T pass; reset; up T kick; close"
+		want := "reset; up T drop; up T pass; up T reply; up T ack; up T pass; announce; reset; up T kick; close"
 		if protocol >= 764 { // at the start of the configuration, and at the join game
-			want = strings.Replace(want, "pass; reset; up", "pass; reset; reset; up", 1)
+			want = strings.Replace(want, "announce; reset; up", "announce; reset; reset; up", 1)
 		}
 		if got := strings.ReplaceAll(h.all(), tab, "T"); got != want {
 			t.Errorf("the hook was asked\n%s, want\n%s", got, want)
