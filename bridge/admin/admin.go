@@ -6,8 +6,10 @@ package admin
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -92,6 +94,32 @@ func (a *Admin) Tally(name, help, label string, values []string) (count func(val
 		}
 		c.Inc()
 	}
+}
+
+// Each gives every series that /metrics has with a single value, as name{label="value"}.
+func (a *Admin) Each(emit func(series string, n float64)) error {
+	families, err := a.registry.Gather()
+	for _, f := range families {
+		for _, m := range f.GetMetric() {
+			var labels []string
+			for _, l := range m.GetLabel() {
+				labels = append(labels, fmt.Sprintf("%s=%q", l.GetName(), l.GetValue()))
+			}
+			series := f.GetName()
+			if len(labels) > 0 {
+				series += "{" + strings.Join(labels, ",") + "}"
+			}
+			switch {
+			case m.Counter != nil:
+				emit(series, m.GetCounter().GetValue())
+			case m.Gauge != nil:
+				emit(series, m.GetGauge().GetValue())
+			case m.Untyped != nil:
+				emit(series, m.GetUntyped().GetValue())
+			}
+		}
+	}
+	return err
 }
 
 // labelled is the collector of Counters.

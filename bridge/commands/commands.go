@@ -67,8 +67,9 @@ type Fact struct{ What, Value string }
 type Program struct {
 	Version string
 	Status  func() []Fact
-	// Reload puts a changed configuration in force, whole or not at all, and says what changed.
-	Reload func(context.Context) (changes []string, err error)
+	// Reload puts a changed configuration in force, whole or not at all. It says what changed, and what would have but
+	// needs a restart.
+	Reload func(context.Context) (changes, restart []string, err error)
 	// Dump writes what helps to find a fault, and says where.
 	Dump func(context.Context) (file string, err error)
 	// Shutdown begins the end of the program and returns. Players are told the reason if there is one.

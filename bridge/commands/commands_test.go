@@ -121,9 +121,11 @@ func setup() (*network, Config) {
 		servers: []Server{{Name: "lobby"}, {Name: "Survival"}, {Name: "broken", Down: true}, {Name: "empty"}},
 	}
 	return n, Config{Network: n, Hubs: []string{"broken", "gone", "lobby"}, Program: Program{
-		Version:  "1.2.3",
-		Status:   func() []Fact { return []Fact{{"Players", "4"}, {"Memory", "<5> MiB"}} },
-		Reload:   func(context.Context) ([]string, error) { return []string{"servers.lobby", "try"}, nil },
+		Version: "1.2.3",
+		Status:  func() []Fact { return []Fact{{"Players", "4"}, {"Memory", "<5> MiB"}} },
+		Reload: func(context.Context) ([]string, []string, error) {
+			return []string{"servers.lobby", "try"}, []string{"listen"}, nil
+		},
 		Dump:     func(context.Context) (string, error) { return "/tmp/dump.txt", nil },
 		Shutdown: func(string) {},
 	}}
@@ -208,7 +210,7 @@ func TestCommands(t *testing.T) {
 
 		{"", "earshot version", []string{"Earshot 1.2.3"}, nil},
 		{"", "EARSHOT Status", []string{"Players: 4", "Memory: <5> MiB"}, nil},
-		{"", "earshot reload", []string{"In force now: servers.lobby, try"}, nil},
+		{"", "earshot reload", []string{"In force now: servers.lobby", "In force now: try", "Not in force: listen"}, nil},
 		{"", "earshot dump", []string{"Written to /tmp/dump.txt."}, nil},
 		{"", "earshot", []string{"Type /earshot <version|status|reload|dump>."}, nil},
 		{"", "earshot frobnicate", []string{"Type /earshot <version|status|reload|dump>."}, nil},
@@ -245,7 +247,7 @@ func TestFailures(t *testing.T) {
 	for _, p := range n.players {
 		p.refuse = broken
 	}
-	cfg.Program.Reload = func(context.Context) ([]string, error) { return nil, errors.New("line 3: x") }
+	cfg.Program.Reload = func(context.Context) ([]string, []string, error) { return nil, nil, errors.New("line 3: x") }
 	cfg.Program.Dump = func(context.Context) (string, error) { return "", broken }
 	cfg.Hubs = []string{"broken"}
 	c := must(t, cfg)
@@ -264,7 +266,7 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
-	cfg.Program.Reload = func(context.Context) ([]string, error) { return nil, nil }
+	cfg.Program.Reload = func(context.Context) ([]string, []string, error) { return nil, nil, nil }
 	src := &source{}
 	must(t, cfg).Execute(t.Context(), src, "earshot reload")
 	if got := src.answers(); !slices.Equal(got, []string{"Read again: nothing has changed."}) {

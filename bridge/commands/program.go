@@ -3,6 +3,7 @@ package commands
 import (
 	"context"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/earshot-mc/earshot/proxy/command"
@@ -81,15 +82,25 @@ func (c *Commands) status(_ context.Context, src Source) error {
 	return nil
 }
 
+// maxChanges is how many changes an answer has a line for.
+const maxChanges = 20
+
 func (c *Commands) reload(ctx context.Context, src Source) error {
-	changes, err := c.cfg.Program.Reload(ctx)
-	switch {
-	case err != nil:
+	changes, restart, err := c.cfg.Program.Reload(ctx)
+	if err != nil {
 		return fail("reload-failed", "error", err.Error())
-	case len(changes) == 0:
+	}
+	if len(changes) == 0 {
 		c.answer(src, "reload-none")
-	default:
-		c.answer(src, "reloaded", "changes", strings.Join(changes, ", "))
+	}
+	for _, change := range changes[:min(len(changes), maxChanges)] {
+		c.answer(src, "reloaded", "change", change)
+	}
+	if more := len(changes) - maxChanges; more > 0 {
+		c.answer(src, "reloaded-more", "count", strconv.Itoa(more))
+	}
+	for _, change := range restart {
+		c.answer(src, "reload-restart", "change", change)
 	}
 	return nil
 }

@@ -91,7 +91,9 @@ var english = map[key]string{
 	"version":        "<gold>Earshot</gold> <yellow><version></yellow>",
 	"status":         "<gray><what>: <yellow><value></yellow>",
 	"reload-none":    "<gray>Read again: nothing has changed.",
-	"reloaded":       "<green>In force now: <yellow><changes></yellow>",
+	"reloaded":       "<green>In force now: <yellow><change></yellow>",
+	"reloaded-more":  "<green>And <yellow><count></yellow> more changes, which the log has.",
+	"reload-restart": "<gold>Not in force: <yellow><change></yellow>",
 	"reload-failed":  "<red>Nothing was changed: <error>",
 	"dumped":         "<green>Written to <yellow><file></yellow>.",
 	"shutdown":       "<gold>Stopping.",
@@ -130,6 +132,15 @@ func Keys() []string {
 		out = append(out, string(k))
 	}
 	slices.Sort(out)
+	return out
+}
+
+// English is every text there is, by its key.
+func English() map[string]string {
+	out := map[string]string{}
+	for k, template := range english {
+		out[string(k)] = template
+	}
 	return out
 }
 

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
 	"runtime"
@@ -24,7 +23,6 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/invite"
-	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/track"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
@@ -33,15 +31,11 @@ import (
 	"github.com/earshot-mc/earshot/handshake/token"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy"
-	"github.com/earshot-mc/earshot/proxy/backend"
-	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/limbo"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/listen"
-	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
-	"github.com/earshot-mc/earshot/proxy/status"
 	"github.com/earshot-mc/earshot/voice"
 )
 
@@ -50,149 +44,52 @@ const stopWithin = 10 * time.Second
 
 // app is the program, checked and put together, before anything listens.
 type app struct {
-	conf    *configs.Loaded
-	log     *slog.Logger
-	welcome packet.Text
-	tls     *tls.Config // nil without a certificate
-	proxy   proxy.Settings
-	voice   voice.Config
-	perms   *perm.Perm
+	load   func() (*configs.Loaded, error) // reads the configuration
+	dir    string                          // the data folder
+	log    *slog.Logger
+	logs   *logs
+	output *output // of the log
+
+	builtin *limbo.World
 	desk    *desk
-	output  *output // of the log
-	listen  listen.Config
+	cert    atomic.Pointer[tls.Certificate] // nil: none
+	rooms   *rooms                          // from start on
 
-	watchers []netip.Prefix // may read /metrics
-	farewell string         // what players are told at the end
+	reloading sync.Mutex // one reload at a time; guards these two
+	now       *settings  // that are in force
+	tried     string     // the stamp of the files that were read last
+
+	farewell string // what players are told at the end
 }
 
-// build checks everything that can be checked without listening: certificate,
-// icon and texts are read here, so that nothing starts by halves.
-func build(l *configs.Loaded, stderr io.Writer) (*app, error) {
-	out := &output{w: stderr}
-	a := &app{conf: l, log: logger(l.Log, out), output: out, farewell: "The server is restarting."}
-	text := func(key, s string) (packet.Text, error) {
-		t, err := packet.ParseText(s)
-		if err != nil {
-			return t, fmt.Errorf("%s: %w", key, err)
-		}
-		return t, nil
-	}
-	var err error
-	if a.welcome, err = text("limbo.message", l.Limbo.Message); err != nil {
-		return nil, err
-	}
-	if l.TLS.Certificate != "" {
-		cert, err := tls.LoadX509KeyPair(l.TLS.Certificate, l.TLS.Key)
-		if err != nil {
-			return nil, fmt.Errorf("tls: cannot use the certificate: %w", err)
-		}
-		a.tls = &tls.Config{
-			Certificates: []tls.Certificate{cert}, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
-			DynamicRecordSizingDisabled: true, // a batch of frames is one record
-		}
-	}
-	if a.proxy, err = a.proxySettings(text); err != nil {
-		return nil, err
-	}
-	if a.voice, err = voiceConfig(&l.Voice); err != nil {
-		return nil, err
-	}
-	if a.perms, err = permissions(&l.Permissions); err != nil {
-		return nil, err
-	}
-	a.voice.Log = a.log.With("room", "voice")
-	if a.desk, err = newDesk(l, a.proxy.Servers, a.perms, a.log.With("room", "commands")); err != nil {
-		return nil, err
-	}
-
-	a.watchers, _ = configs.Prefixes(l.Admin.Networks)
-	trusted, _ := configs.Prefixes(l.Proxy.Trusted) // checked by Load
-	a.listen = listen.Config{
-		Trusted: trusted, RequireProxy: l.Proxy.Required, TLS: a.tls != nil,
-		FirstByte: time.Duration(l.Timeouts.FirstByte),
-		Gate:      limit.NewNetworks(rate(l.Limits.Connections), false, a.proxy.Exempt).Allow,
-		Log:       a.log.With("room", "listen"),
-	}
-	return a, nil
+// rooms are those that [app.apply] has something to tell.
+type rooms struct {
+	connections *limit.Networks
+	listening   listen.Config
+	port        *listen.Listener
+	pages       *admin.Admin
+	server      *proxy.Server
+	inviter     *invite.Inviter
+	sockets     *upgrade.Handler
+	gateway     *voice.Gateway
+	voiceOn     atomic.Bool
 }
 
-func rate(r configs.Rate) limit.Rate { return limit.Rate{PerSecond: r.PerSecond, Burst: r.Burst} }
-
-func logger(l configs.Log, w io.Writer) *slog.Logger {
-	var level slog.Level
-	level.UnmarshalText([]byte(l.Level)) // checked by Load
-	opts := &slog.HandlerOptions{Level: level}
-	if l.Format == "json" {
-		// It would write a word that stands for a number as that number.
-		opts.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
-			if s, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
-				a.Value = slog.StringValue(s.String())
-			}
-			return a
-		}
-		return slog.New(slog.NewJSONHandler(w, opts))
+// build checks everything that can be checked without listening: certificate, icon and texts are read here, so that
+// nothing starts by halves.
+func build(load func() (*configs.Loaded, error), dir string, stderr io.Writer) (*app, error) {
+	l, err := load()
+	if err != nil {
+		return nil, err
 	}
-	return slog.New(slog.NewTextHandler(w, opts))
-}
-
-func (a *app) proxySettings(text func(key, s string) (packet.Text, error)) (s proxy.Settings, err error) {
-	l := a.conf
-	t := l.Timeouts
-	s.Settings = session.Settings{
-		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0,
-		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
-		Brand: "Earshot", Try: l.Try, FinalReasons: l.Final, KeepPacks: l.KeepPacks,
-		Timeouts: session.Timeouts{
-			// The handshake gets as long again as its first byte had.
-			Handshake: 2 * time.Duration(t.FirstByte), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),
-			BackendDial: time.Duration(t.BackendDial), BackendLogin: time.Duration(t.BackendLogin), BackendConfig: time.Duration(t.BackendConfig),
-			BackendJoin: time.Duration(t.BackendJoin), ConfigAnswer: time.Duration(t.ConfigAnswer),
-		},
-	}
-	for name, c := range l.Servers {
-		mode, err := backend.ParseMode(c.Forwarding)
-		if err != nil {
-			return s, fmt.Errorf("servers.%s.forwarding: %w", name, err)
-		}
-		b := backend.Server{Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy, Floodgate: c.Floodgate}
-		if err := b.Validate(); err != nil {
-			return s, fmt.Errorf("servers.%s: %w", name, err)
-		}
-		s.Servers = append(s.Servers, b)
-	}
-	s.Auth.SessionURLs = []string{l.SessionServer}
-	s.Auth.Timeout = time.Duration(t.SessionServer)
-	s.Status.MaxPlayers = l.Status.MaxPlayers
-	if s.Status.MOTD, err = text("status.motd", l.Status.MOTD); err != nil {
-		return s, err
-	}
-	if s.Status.Icon, err = status.LoadIcon(l.Status.Icon); err != nil {
-		return s, fmt.Errorf("status.icon: %w", err)
-	}
-	s.HideSample = l.Status.Sample == "off"
-	if l.Status.Sample != "lines" {
-		l.Status.Lines = nil
-	}
-	for _, line := range l.Status.Lines {
-		x, err := text("status.sample-lines", line)
-		if err != nil {
-			return s, err
-		}
-		s.Status.Lines = append(s.Status.Lines, x)
-	}
-	s.Logins, s.Pings, s.Pending = rate(l.Limits.Logins), rate(l.Limits.Status), l.Limits.Pending
-	s.Exempt, _ = configs.Prefixes(l.Limits.Exempt)
-	s.HideAddresses = !l.Log.Addresses
-	if l.Bedrock.KeyFile != "" {
-		s.Bedrock = &session.Bedrock{Prefix: l.Bedrock.Prefix}
-		s.Bedrock.Trusted, _ = configs.Prefixes(l.Bedrock.Trusted)
-		if s.Bedrock.Key, err = floodgate.LoadKey(l.Bedrock.KeyFile); err != nil {
-			return s, fmt.Errorf("bedrock.key-file: %w", err)
-		}
-		// Many players may come from there, and Geyser asks for the server list on its own.
-		s.Exempt = append(s.Exempt, s.Bedrock.Trusted...)
-	}
-	return s, nil
+	a := &app{load: load, dir: dir, output: &output{w: stderr}, farewell: "The server is restarting."}
+	a.log, a.logs = newLogs(a.output)
+	a.logs.apply(l.Log)
+	a.builtin = limbo.New(limbo.Config{Log: a.log.With("room", "limbo")})
+	a.desk = newDesk(a.log.With("room", "commands"), a.reload, a.dump)
+	a.tried = stamp(l.Files)
+	a.now, err = a.compile(l)
+	return a, err
 }
 
 // watch joins the proxy's sessions to the world that voice reads: one entry
@@ -239,22 +136,20 @@ func (b buffered) Accept() (net.Conn, error) {
 // run listens, serves until a signal, and stops. Its error is for whoever
 // started the program.
 func (a *app) run(stderr io.Writer) error {
-	ln, err := listen.Open(context.Background(), a.conf.Listen)
+	at := a.now.conf.Listen
+	ln, err := listen.Open(context.Background(), at)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		return fmt.Errorf("cannot listen on %s: another program has that port; stop it or choose another with --listen", a.conf.Listen)
+		return fmt.Errorf("cannot listen on %s: another program has that port; stop it or choose another with --listen", at)
 	} else if err != nil {
-		return fmt.Errorf("cannot listen on %s: %w", a.conf.Listen, err)
+		return fmt.Errorf("cannot listen on %s: %w", at, err)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
 
-	r, err := a.start(ln)
-	if err != nil {
-		ln.Close()
-		return err
-	}
+	r := a.start(ln)
 	a.banner(stderr, ln.Addr().(*net.TCPAddr))
+	unfollow := a.follow()
 	typed, closeConsole := a.console(os.Stdin, os.Stderr)
 	defer closeConsole()
 	var failed error
@@ -284,6 +179,7 @@ func (a *app) run(stderr io.Writer) error {
 		}
 		os.Exit(1)
 	}()
+	unfollow()
 	r.stop()
 	return failed
 }
@@ -294,32 +190,21 @@ type running struct {
 	stop   func()
 }
 
-// start puts the rooms together on ln and serves.
-func (a *app) start(ln net.Listener) (*running, error) {
+// start puts the rooms together on ln, has them go by the settings, and serves.
+func (a *app) start(ln net.Listener) *running {
 	reg := world.New()
 	failures := &track.Failures{Log: a.log.With("room", "track")}
-	builtin := limbo.New(limbo.Config{Welcome: a.welcome, Log: a.log.With("room", "limbo")})
-	settings := a.proxy
-	settings.Servers = append(settings.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: builtin.Dial, Limbo: true})
-
 	tokens := token.New(1 << 16)
-	inviter := invite.New(invite.Config{
-		Tokens: tokens, Log: a.log.With("room", "invite"),
-		Terms: invite.Terms{PublicURL: a.conf.Voice.PublicURL, TLS: a.tls != nil, Off: !a.conf.Voice.Enabled},
-	})
-	compiled, err := proxy.Compile(settings)
-	if err != nil {
-		builtin.Close()
-		return nil, err
-	}
-	server := proxy.New(compiled, proxy.Others{Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say}, a.log.With("room", "proxy"))
-	a.desk.world, a.desk.server = reg, server
-	a.voice.Permissions = rights(reg, a.perms)
-	a.voice.Notice = notice(server.Player)
-	gateway := voice.New(a.voice, reg)
-	a.desk.voice = gateway
+	inviter := invite.New(invite.Config{Tokens: tokens, Log: a.log.With("room", "invite")})
+	server := proxy.New(a.now.compiled, proxy.Others{
+		Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say,
+	}, a.log.With("room", "proxy"))
+	gateway := voice.New(voice.Config{
+		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: notice(server.Player),
+	}, reg)
+	a.desk.world, a.desk.server, a.desk.voice = reg, server, gateway
 	var stopping atomic.Bool
-	pages := admin.New(a.watchers, func() admin.Health {
+	pages := admin.New(nil, func() admin.Health {
 		h := admin.Health{OK: true, State: "running", Details: map[string]any{
 			"version": release(), "players": server.Online(), "voice_sockets": gateway.Stats().Sockets,
 		}}
@@ -329,25 +214,37 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		return h
 	})
 	export(pages, server.Counters(), server.Online, gateway.Stats, failures, inviter)
-	listening := a.listen
-	listening.Count = pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons)
-	listening.Players = func(c *listen.Conn) { server.Handle(c) }
+	connections := limit.NewNetworks(limit.Rate{}, false, nil)
+	listening := listen.Config{
+		Gate: connections.Allow, Log: a.log.With("room", "listen"), Players: func(c *listen.Conn) { server.Handle(c) },
+		Count: pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons),
+	}
 	port := listen.New(ln, listening)
 	sweeper := socket.NewSweeper()
 	sockets := upgrade.New(upgrade.Config{
-		Tokens: tokens, Sweeper: sweeper, Offered: gateway.Offers, Origins: a.conf.Voice.Origins,
+		Tokens: tokens, Sweeper: sweeper, Offered: gateway.Offers,
 		Online: func(id uuid.UUID) bool { return reg.Get(id) != nil },
 		Accept: func(_ context.Context, s *socket.Socket, player uuid.UUID, c caps.Set) { gateway.Accept(s, player, c) },
 		Count:  pages.Tally("earshot_voice_refused_total", "Voice sockets refused, by reason.", "reason", upgrade.Reasons()),
 		Log:    a.log.With("room", "upgrade"),
 	})
 
+	a.rooms = &rooms{
+		connections: connections, listening: listening, port: port, pages: pages,
+		server: server, inviter: inviter, sockets: sockets, gateway: gateway,
+	}
+	a.apply(a.now)
+
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", pages.Healthz())
 	mux.Handle("/metrics", pages.Metrics())
-	if a.conf.Voice.Enabled {
-		mux.Handle(upgrade.Path, sockets)
-	}
+	mux.HandleFunc(upgrade.Path, func(w http.ResponseWriter, q *http.Request) {
+		if !a.rooms.voiceOn.Load() {
+			http.NotFound(w, q)
+			return
+		}
+		sockets.ServeHTTP(w, q)
+	})
 	web := &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.With("room", "http").Handler(), slog.LevelDebug),
@@ -364,9 +261,8 @@ func (a *app) start(ln net.Listener) (*running, error) {
 	}
 	serve("listen", port.Serve)
 	serve("http", func() error { return web.Serve(port.HTTP()) })
-	if a.tls != nil {
-		serve("https", func() error { return web.Serve(tls.NewListener(buffered{port.TLS()}, a.tls)) })
-	}
+	// There is nothing to accept as long as there is no certificate.
+	serve("https", func() error { return web.Serve(tls.NewListener(buffered{port.TLS()}, a.tlsConfig())) })
 	r.stop = func() {
 		ctx, cancel := context.WithTimeout(context.Background(), stopWithin-time.Second)
 		defer cancel()
@@ -384,17 +280,40 @@ func (a *app) start(ln net.Listener) (*running, error) {
 		all.Go(func() { report("http", web.Shutdown(ctx)) })
 		all.Wait()
 		a.desk.close()
-		report("limbo", builtin.Close())
+		report("limbo", a.builtin.Close())
 		sockets.Wait()
 		sweeper.Close()
 		serving.Wait()
 	}
-	return r, nil
+	return r
+}
+
+// tlsConfig is how the port speaks TLS: with the certificate of the moment.
+func (a *app) tlsConfig() *tls.Config {
+	return &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if c := a.cert.Load(); c != nil {
+				return c, nil
+			}
+			return nil, errors.New("the certificate has been taken away")
+		},
+		NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
+		DynamicRecordSizingDisabled: true, // a batch of frames is one record
+	}
+}
+
+// unsafe is what somebody should know about a configuration.
+func unsafe(l *configs.Loaded) (all []string) {
+	if !l.Online {
+		all = append(all, "players are not authenticated: anybody can join as anybody (--offline, or online: false)")
+	}
+	return append(all, l.Warnings...)
 }
 
 // banner says where to join, where voice is, and what is unsafe: at every start,
 // whatever the log's level is, and as the log does where machines read it.
 func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
+	conf := a.now.conf
 	host := addr.IP.String()
 	if addr.IP.IsUnspecified() {
 		host = "localhost"
@@ -404,33 +323,29 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 	first, last := versions[0].Names, versions[len(versions)-1].Names
 	span := fmt.Sprintf("%s to %s", first[0], last[len(last)-1])
 	scheme := "ws"
-	if a.tls != nil {
+	if a.now.cert != nil {
 		scheme = "wss"
 	}
 	sockets := fmt.Sprintf("%s://%s%s, the same port", scheme, where, upgrade.Path)
 	switch {
-	case !a.conf.Voice.Enabled:
+	case !conf.Voice.Enabled:
 		sockets = "off (voice.enabled)"
-	case a.conf.Voice.PublicURL != "":
-		sockets = fmt.Sprintf("%s, which must lead to %s", a.conf.Voice.PublicURL, where)
+	case conf.Voice.PublicURL != "":
+		sockets = fmt.Sprintf("%s, which must lead to %s", conf.Voice.PublicURL, where)
 	}
-	var unsafe []string
-	if !a.conf.Online {
-		unsafe = append(unsafe, "players are not authenticated: anybody can join as anybody (--offline, or online: false)")
-	}
-	unsafe = append(unsafe, a.conf.Warnings...)
 
-	if a.conf.Log.Format == "json" {
-		log := logger(configs.Log{Level: "info", Format: "json"}, w)
-		log.Info("running", "version", release(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", a.conf.Try)
-		for _, s := range unsafe {
+	if conf.Log.Format == "json" {
+		log, as := newLogs(w)
+		as.apply(configs.Log{Level: "info", Format: "json"})
+		log.Info("running", "version", release(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try)
+		for _, s := range unsafe(conf) {
 			log.Warn("unsafe", "why", s)
 		}
 		return
 	}
 	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n  players go to %s\n",
-		release(), where, span, sockets, strings.Join(a.conf.Try, ", then "))
-	for _, s := range unsafe {
+		release(), where, span, sockets, strings.Join(conf.Try, ", then "))
+	for _, s := range unsafe(conf) {
 		fmt.Fprintln(w, "  UNSAFE ", s)
 	}
 }

@@ -35,16 +35,13 @@ import (
 type desk struct {
 	log      *slog.Logger
 	perms    *perm.Perm
-	commands *commands.Commands
+	office   atomic.Pointer[office]
 	messages *bungee.Messages
-	options  command.Options
 	counters command.Counters
-	servers  []commands.Server
-	modes    map[string]bungee.Mode // by server, in lower case
-	mode     bungee.Mode            // of all others
-	addrs    map[string]netip.AddrPort
 	since    time.Time
 	quit     chan string // a reason to stop, from /shutdown
+	reload   func(context.Context) (changes, restart []string, err error)
+	dump     func(context.Context) (file string, err error)
 
 	world  *world.Registry // these three since start
 	server *proxy.Server
@@ -53,46 +50,84 @@ type desk struct {
 	ending sync.WaitGroup // commands of players who have left
 }
 
-// newDesk checks what can be checked before anything listens.
-func newDesk(l *configs.Loaded, servers []backend.Server, perms *perm.Perm, log *slog.Logger) (*desk, error) {
-	d := &desk{
-		log: log, perms: perms, modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{}, since: time.Now(), quit: make(chan string, 1),
-		options: command.Options{Commands: rate(l.Commands.Rate), Suggestions: rate(l.Commands.Completions), Quiet: !l.Commands.Announce},
+// office is what the desk goes by.
+type office struct {
+	hubs    []string
+	aliases map[string][]string
+	texts   map[string]map[string]string
+	record  bool // who gave which command
+	talk    bool // there is /voice
+	options command.Options
+	servers []commands.Server
+	modes   map[string]bungee.Mode // by server, in lower case
+	mode    bungee.Mode            // of all others
+	addrs   map[string]netip.AddrPort
+
+	commands *commands.Commands // by desk.compile
+}
+
+func newDesk(
+	log *slog.Logger, reload func(context.Context) ([]string, []string, error), dump func(context.Context) (string, error),
+) *desk {
+	d := &desk{log: log, since: time.Now(), quit: make(chan string, 1), reload: reload, dump: dump}
+	d.perms, _ = perm.New(perm.Config{}) // there is nothing wrong with none
+	d.messages = bungee.New(bungee.Config{Network: network{d}, Mode: d.modeOf, Queue: 64, Log: log})
+	return d
+}
+
+func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error) {
+	c := &l.Commands
+	o = office{
+		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled,
+		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{},
+		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Quiet: !c.Announce},
 	}
-	var err error
-	if d.mode, err = bungee.ParseMode(l.BungeeCord); err != nil {
-		return nil, fmt.Errorf("bungeecord: %w", err)
+	if o.mode, err = bungee.ParseMode(l.BungeeCord); err != nil {
+		return o, fmt.Errorf("bungeecord: %w", err)
 	}
 	for name, s := range l.Servers {
 		if s.BungeeCord == "" {
 			continue
 		}
-		if d.modes[strings.ToLower(name)], err = bungee.ParseMode(s.BungeeCord); err != nil {
-			return nil, fmt.Errorf("servers.%s.bungeecord: %w", name, err)
+		if o.modes[strings.ToLower(name)], err = bungee.ParseMode(s.BungeeCord); err != nil {
+			return o, fmt.Errorf("servers.%s.bungeecord: %w", name, err)
 		}
 	}
-	d.list(l.Try, servers)
-	d.messages = bungee.New(bungee.Config{Network: network{d}, Mode: d.modeOf, Queue: 64, Log: log})
+	o.list(l.Try, servers)
+	return o, nil
+}
+
+// compile makes an office's commands.
+func (d *desk) compile(o *office) (err error) {
 	cfg := commands.Config{
-		Network: commandNetwork{d}, Hubs: l.Commands.Hubs, Aliases: l.Commands.Aliases,
-		Program: commands.Program{Version: release(), Status: d.status, Shutdown: d.shutdown},
-		Alert:   func(t packet.Text) { log.Info("alert", "text", t.String()) },
+		Network: commandNetwork{d}, Hubs: o.hubs, Aliases: o.aliases,
+		Program: commands.Program{Version: release(), Status: d.status, Reload: d.reload, Dump: d.dump, Shutdown: d.shutdown},
+		Alert:   func(t packet.Text) { d.log.Info("alert", "text", t.String()) },
 	}
-	if l.Voice.Enabled {
+	if cfg.Texts, err = commands.NewTexts(o.texts); err != nil {
+		return fmt.Errorf("languages: %w", err)
+	}
+	if o.talk {
 		cfg.Voice = voices{d}
 	}
-	if l.Commands.Record {
-		cfg.Log = log
+	if o.record {
+		cfg.Log = d.log
 	}
-	if d.commands, err = commands.New(cfg); err != nil {
-		return nil, fmt.Errorf("commands: %w", err)
+	if o.commands, err = commands.New(cfg); err != nil {
+		return fmt.Errorf("commands: %w", err)
 	}
-	return d, nil
+	return nil
+}
+
+// apply has the desk go by other settings.
+func (d *desk) apply(s *settings) error {
+	d.office.Store(&s.office)
+	return d.perms.Replace(s.perms)
 }
 
 // list puts the servers into the order in which they are shown: that of the try list, then by name. The built-in world
 // is one of them only where players are sent to it.
-func (d *desk) list(try []string, servers []backend.Server) {
+func (o *office) list(try []string, servers []backend.Server) {
 	place := func(name string) int {
 		at := slices.IndexFunc(try, func(s string) bool { return strings.EqualFold(s, name) })
 		if at < 0 {
@@ -108,18 +143,23 @@ func (d *desk) list(try []string, servers []backend.Server) {
 		return cmp.Or(cmp.Compare(place(a.Name), place(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, s := range sorted {
-		d.servers = append(d.servers, commands.Server{Name: s.Name})
+		o.servers = append(o.servers, commands.Server{Name: s.Name})
 		if at, err := netip.ParseAddrPort(s.Address); err == nil {
-			d.addrs[s.Name] = at
+			o.addrs[s.Name] = at
 		}
 	}
 }
 
+// table and options are those of the moment, for filters.
+func (d *desk) table() *command.Table[commands.Source] { return d.office.Load().commands.Table() }
+func (d *desk) options() *command.Options              { return &d.office.Load().options }
+
 func (d *desk) modeOf(server string) bungee.Mode {
-	if m, ok := d.modes[strings.ToLower(server)]; ok {
+	o := d.office.Load()
+	if m, ok := o.modes[strings.ToLower(server)]; ok {
 		return m
 	}
-	return d.mode
+	return o.mode
 }
 
 // close waits for commands that run. The sessions are over by then.
@@ -145,7 +185,7 @@ func (d *desk) status() []commands.Fact {
 
 // say is a text of the table.
 func (d *desk) say(locale, key string, named ...string) packet.Text {
-	return d.commands.Say(locale, key, named...)
+	return d.office.Load().commands.Say(locale, key, named...)
 }
 
 // player is a player as commands and backends' plugins see one.
@@ -172,7 +212,7 @@ func (n commandNetwork) Player(name string) (commands.Player, bool) {
 	return p, ok
 }
 
-func (n commandNetwork) Servers() []commands.Server { return n.d.servers }
+func (n commandNetwork) Servers() []commands.Server { return n.d.office.Load().servers }
 
 func (d *desk) named(name string) (player, bool) {
 	for _, p := range d.server.Players() {
@@ -227,8 +267,9 @@ func (n network) Player(name string) (bungee.Player, bool) {
 }
 
 func (n network) Servers() (all []bungee.Server) {
-	for _, s := range n.d.servers {
-		all = append(all, bungee.Server{Name: s.Name, Addr: n.d.addrs[s.Name]})
+	o := n.d.office.Load()
+	for _, s := range o.servers {
+		all = append(all, bungee.Server{Name: s.Name, Addr: o.addrs[s.Name]})
 	}
 	return all
 }
@@ -282,7 +323,7 @@ func (d *desk) Wants(v *proto.Version, dir proto.Dir) []proto.Packet { return co
 func (d *desk) Hook(p session.Player) session.Hook {
 	h := &hook{desk: d, src: &source{player{p}, d, atomic.Pointer[allowed]{}}}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
-	h.filter = command.NewFilter[commands.Source](d.commands.Table, h.src, p.Protocol(), d.options, &d.counters)
+	h.filter = command.NewFilter[commands.Source](d.table, h.src, p.Protocol(), d.options, &d.counters)
 	return h
 }
 
@@ -323,11 +364,14 @@ func (h *hook) run(text string) {
 			h.src.Send(packet.Plain("That did not work: internal error."))
 		}
 	}()
-	h.commands.Execute(h.ctx, h.src, text)
+	h.office.Load().commands.Execute(h.ctx, h.src, text)
 }
 
 // Clientbound implements session.Hook.
 func (h *hook) Clientbound(p proto.Packet, body []byte) []byte { return h.filter.Clientbound(p, body) }
+
+// Announce implements session.Hook.
+func (h *hook) Announce() []byte { return h.filter.Announce() }
 
 // Reset implements session.Hook.
 func (h *hook) Reset() {

@@ -38,7 +38,7 @@ func (a *app) console(in, out *os.File) (ended <-chan error, close func()) {
 	if info, err := in.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return end, func() {}
 	}
-	c := commands.NewConsole(in, out, func() *commands.Commands { return a.desk.commands })
+	c := commands.NewConsole(in, out, func() *commands.Commands { return a.desk.office.Load().commands })
 	before := a.output.set(c)
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup

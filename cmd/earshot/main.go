@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/configs"
 )
 
@@ -22,12 +23,14 @@ const usage = `Earshot: a Minecraft proxy that carries voice.
 
 	earshot run [--config FILE] [--listen ADDR] [--data DIR] [--offline]
 	earshot check [--config FILE] [--data DIR]
+	earshot texts
 	earshot version
 
 run    joins players to the servers of the configuration; without one, to a
        small built-in world on :25565
 check  says whether a configuration is right and prints what is in force
        (secrets hidden)
+texts  prints what players are told, as a file for the folder of languages
 
 `
 
@@ -72,37 +75,46 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 	case "version":
 		fmt.Fprintf(stdout, "earshot %s (%s, %s/%s)\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		return 0
+	case "texts":
+		english := commands.English()
+		for _, key := range commands.Keys() {
+			fmt.Fprintf(stdout, "%s: %q\n", key, english[key])
+		}
+		return 0
 	case "run", "check":
 		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
 			return fail(fmt.Errorf("--data %s is no folder: create it, or name another", *dir))
 		}
-		l, err := configs.Load(*file, *dir, environ)
-		if err != nil {
-			return fail(err)
+		load := func() (*configs.Loaded, error) {
+			l, err := configs.Load(*file, *dir, environ)
+			if err != nil {
+				return nil, err
+			}
+			if flags.Changed("listen") {
+				l.Listen = *listen
+			}
+			if *offline {
+				l.Online = false
+			}
+			return l, nil
 		}
-		if flags.Changed("listen") {
-			l.Listen = *listen
-		}
-		if *offline {
-			l.Online = false
-		}
-		b, err := build(l, stderr)
+		a, err := build(load, *dir, stderr)
 		if err != nil {
 			return fail(err)
 		}
 		if command == "check" {
-			for _, w := range l.Warnings {
+			for _, w := range a.now.conf.Warnings {
 				fmt.Fprintln(stderr, "warning:", w)
 			}
-			fmt.Fprint(stdout, l.Effective())
+			fmt.Fprint(stdout, a.now.conf.Effective())
 			return 0
 		}
-		if err := b.run(stderr); err != nil {
+		if err := a.run(stderr); err != nil {
 			return fail(err)
 		}
 		return 0
 	default:
-		return fail(fmt.Errorf("there is no command %q: run, check or version; see earshot --help", command))
+		return fail(fmt.Errorf("there is no command %q: run, check, texts or version; see earshot --help", command))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/google/uuid"
@@ -26,7 +27,8 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 		return c, err
 	}
 	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: v.Worlds, Whisper: v.Whisper, Shout: v.Shout}
-	for name, r := range v.Regions {
+	for _, name := range slices.Sorted(maps.Keys(v.Regions)) {
+		r := v.Regions[name]
 		box := gain.Region{Name: name, World: r.World, Priority: r.Priority, Range: r.Range}
 		for i := range box.Min {
 			box.Min[i], box.Max[i] = min(r.From[i], r.To[i]), max(r.From[i], r.To[i])
@@ -39,9 +41,9 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	for t, word := range configs.GroupTypes { // in the order of line's
 		c.Groups.Types[line.GroupType(t)] = slices.Contains(g.Types, word)
 	}
-	for name, members := range v.Domains {
+	for _, name := range slices.Sorted(maps.Keys(v.Domains)) {
 		d := relation.Domain{Name: name}
-		for _, m := range members {
+		for _, m := range v.Domains[name] {
 			d.Members = append(d.Members, uuid.MustParse(m)) // checked by Load
 		}
 		c.Declared.Domains = append(c.Declared.Domains, d)
@@ -60,8 +62,8 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	return c, nil
 }
 
-// permissions compiles the section of that name.
-func permissions(p *configs.Permissions) (*perm.Perm, error) {
+// permissions is the section of that name.
+func permissions(p *configs.Permissions) perm.Config {
 	c := perm.Config{Groups: make(map[string]perm.Group), Players: make(map[string]perm.Player), Operators: p.Operators}
 	for name, g := range p.Groups {
 		c.Groups[name] = perm.Group(g)
@@ -69,7 +71,7 @@ func permissions(p *configs.Permissions) (*perm.Perm, error) {
 	for name, pl := range p.Players {
 		c.Players[name] = perm.Player(pl)
 	}
-	return perm.New(c)
+	return c
 }
 
 // nodes are the permissions of voice.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/proxy/session"
@@ -55,11 +56,11 @@ func TestVoiceSettings(t *testing.T) {
 }
 
 func TestRights(t *testing.T) {
-	perms, err := permissions(&configs.Permissions{
+	perms, err := perm.New(permissions(&configs.Permissions{
 		Groups:    map[string]configs.PermissionGroup{"staff": {Nodes: []string{"socketsvc.*"}}},
 		Players:   map[string]configs.PermissionPlayer{"Quiet": {Nodes: []string{"-socketsvc.speak", "-socketsvc.groups.create"}}},
 		Operators: map[int]string{3: "staff"},
-	})
+	}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +107,7 @@ func TestNotice(t *testing.T) {
 
 // BenchmarkRights is what a turn asks for each of a thousand players.
 func BenchmarkRights(b *testing.B) {
-	perms, err := permissions(&configs.Permissions{Groups: map[string]configs.PermissionGroup{"default": {Nodes: []string{"-socketsvc.groups.*"}}}})
+	perms, err := perm.New(permissions(&configs.Permissions{Groups: map[string]configs.PermissionGroup{"default": {Nodes: []string{"-socketsvc.groups.*"}}}}))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/pprof"
+	"slices"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/session"
+)
+
+// dump writes what helps to find a fault to a new file in the data folder that only our user can read: no secrets, no
+// addresses of players.
+func (a *app) dump(context.Context) (file string, err error) {
+	name := filepath.Join(a.dir, "earshot-dump-"+time.Now().UTC().Format("20060102-150405.000")+".txt")
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", fmt.Errorf("cannot write the dump: %w", err)
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	w := bufio.NewWriter(f)
+	a.describe(w)
+	if err := w.Flush(); err != nil {
+		return "", fmt.Errorf("cannot write the dump: %w", err)
+	}
+	return name, nil
+}
+
+func (a *app) describe(w io.Writer) {
+	a.reloading.Lock()
+	now := a.now
+	a.reloading.Unlock()
+	fmt.Fprintf(w, "Earshot %s, %s, %s/%s, %d CPUs\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	for _, f := range a.desk.status() {
+		fmt.Fprintf(w, "%s: %s\n", f.What, f.Value)
+	}
+	fmt.Fprintf(w, "\n# Configuration, of %q\n%s", now.conf.File, now.conf.Effective())
+	for _, warning := range now.conf.Warnings {
+		fmt.Fprintln(w, "warning:", warning)
+	}
+
+	fmt.Fprint(w, "\n# Players\n")
+	all := a.rooms.server.Players()
+	slices.SortFunc(all, func(x, y session.Player) int { return cmp.Compare(x.Name(), y.Name()) })
+	for _, p := range all {
+		fmt.Fprintf(w, "%s %s protocol=%d online=%v server=%q ping=%v locale=%q", p.Name(), p.ID(), p.Protocol(), p.Online(), p.Server(), p.Ping(), p.Locale())
+		if there := a.desk.world.Get(p.ID()); there != nil {
+			if facts := there.Facts(); facts.Place != nil {
+				fmt.Fprintf(w, " world=%q mode=%v operator=%d", facts.Place.World, facts.Mode, facts.OpLevel)
+			}
+		}
+		fmt.Fprintln(w)
+	}
+
+	fmt.Fprint(w, "\n# Counters\n")
+	if err := a.rooms.pages.Each(func(series string, n float64) { fmt.Fprintln(w, series, n) }); err != nil {
+		fmt.Fprintln(w, err)
+	}
+	fmt.Fprint(w, "\n# Goroutines\n")
+	pprof.Lookup("goroutine").WriteTo(w, 1)
+}

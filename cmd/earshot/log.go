@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/earshot-mc/earshot/configs"
+)
+
+// logs is how the program reports, at this moment.
+type logs struct {
+	level slog.LevelVar
+	json  atomic.Bool
+}
+
+// newLogs makes a logger that goes by what is applied.
+func newLogs(w io.Writer) (*slog.Logger, *logs) {
+	l := &logs{}
+	opts := slog.HandlerOptions{Level: &l.level}
+	named := opts
+	// It would write a word that stands for a number as that number.
+	named.ReplaceAttr = func(_ []string, a slog.Attr) slog.Attr {
+		if s, ok := a.Value.Any().(fmt.Stringer); ok && a.Value.Kind() == slog.KindAny {
+			a.Value = slog.StringValue(s.String())
+		}
+		return a
+	}
+	return slog.New(formats{l, slog.NewTextHandler(w, &opts), slog.NewJSONHandler(w, &named)}), l
+}
+
+func (l *logs) apply(c configs.Log) {
+	var level slog.Level
+	level.UnmarshalText([]byte(c.Level)) // checked by Load
+	l.level.Set(level)
+	l.json.Store(c.Format == "json")
+}
+
+// formats is a handler for each format, of which one writes.
+type formats struct {
+	by         *logs
+	text, json slog.Handler
+}
+
+// Enabled implements slog.Handler.
+func (f formats) Enabled(ctx context.Context, l slog.Level) bool { return f.text.Enabled(ctx, l) }
+
+// Handle implements slog.Handler.
+func (f formats) Handle(ctx context.Context, r slog.Record) error {
+	if f.by.json.Load() {
+		return f.json.Handle(ctx, r)
+	}
+	return f.text.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (f formats) WithAttrs(a []slog.Attr) slog.Handler {
+	return formats{f.by, f.text.WithAttrs(a), f.json.WithAttrs(a)}
+}
+
+// WithGroup implements slog.Handler.
+func (f formats) WithGroup(name string) slog.Handler {
+	return formats{f.by, f.text.WithGroup(name), f.json.WithGroup(name)}
+}

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/earshot-mc/earshot/configs"
+)
+
+// lookEvery is how often the files of the configuration are looked at. A change counts once it has been there for two
+// looks, so that a file is not read while it is being written.
+const lookEvery = 250 * time.Millisecond
+
+// follow reloads when somebody sends SIGHUP, and when a file of the configuration changes, until stop is called.
+func (a *app) follow() (stop func()) {
+	hup := make(chan os.Signal, 1)
+	signal.Notify(hup, syscall.SIGHUP)
+	ctx, cancel := context.WithCancel(context.Background())
+	var following sync.WaitGroup
+	following.Go(func() {
+		look := time.NewTicker(lookEvery)
+		defer look.Stop()
+		var before string
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hup:
+				a.reload(ctx)
+			case <-look.C:
+				now, tried := a.look()
+				if now != tried && now == before {
+					a.reload(ctx)
+				}
+				before = now
+			}
+		}
+	})
+	return func() {
+		signal.Stop(hup)
+		cancel()
+		following.Wait()
+	}
+}
+
+// look gives the stamp of the configuration's files, and that of the ones that were read last.
+func (a *app) look() (now, tried string) {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	return stamp(a.now.conf.Files), a.tried
+}
+
+// stamp tells whether files have changed: where they are gone, written to, or others have taken their place.
+func stamp(files []string) string {
+	var b strings.Builder
+	for _, f := range files {
+		if info, err := os.Stat(f); err == nil {
+			fmt.Fprintf(&b, "%s %d %d %v\n", f, info.ModTime().UnixNano(), info.Size(), info.Mode())
+		}
+	}
+	return b.String()
+}
+
+// reload reads the configuration again and puts it in force, whole or not at all. It says what has changed, and what
+// would need a restart and is as it was.
+func (a *app) reload(context.Context) (changes, restart []string, err error) {
+	a.reloading.Lock()
+	defer a.reloading.Unlock()
+	now := a.now
+	a.tried = stamp(now.conf.Files)
+	defer func() {
+		if err != nil {
+			a.log.Error("the configuration was not read again; nothing has changed", "error", err)
+		}
+	}()
+	l, err := a.load()
+	if err != nil {
+		return nil, nil, err
+	}
+	all := configs.Changes(&now.conf.Config, &l.Config)
+	l.Keep(&now.conf.Config)
+	next, err := a.compile(l)
+	if err != nil {
+		return nil, nil, err
+	}
+	if stamp(now.conf.Files) == a.tried { // else they have changed again meanwhile
+		a.tried = stamp(l.Files)
+	}
+	a.apply(next)
+
+	for _, c := range all {
+		if c.Restart {
+			restart = append(restart, c.String())
+			a.log.Warn("a setting needs a restart", "setting", c.String())
+		} else {
+			changes = append(changes, c.String())
+		}
+	}
+	changes = append(changes, rewritten(now, next)...)
+	for _, c := range changes {
+		a.log.Info("setting changed", "setting", c)
+	}
+	for _, w := range unsafe(l) {
+		if !slices.Contains(unsafe(now.conf), w) {
+			a.log.Warn("unsafe", "why", w)
+		}
+	}
+	a.log.Info("the configuration was read again", "changes", len(changes), "need_restart", len(restart))
+	return changes, restart, nil
+}
+
+// rewritten names the settings that are the same files with something else in them.
+func rewritten(from, to *settings) (all []string) {
+	note := func(key string, same bool) {
+		if !same {
+			all = append(all, key+": the file has changed")
+		}
+	}
+	if from.cert != nil && to.cert != nil && from.conf.TLS == to.conf.TLS {
+		note("tls.certificate", reflect.DeepEqual(from.cert.Certificate, to.cert.Certificate))
+	}
+	note("status.icon", from.conf.Status.Icon != to.conf.Status.Icon || from.proxy.Status.Icon == to.proxy.Status.Icon)
+	for _, tag := range languages(from.conf, to.conf) {
+		note(filepath.Join(to.conf.Languages, tag+".yml"), reflect.DeepEqual(from.conf.Texts[tag], to.conf.Texts[tag]))
+	}
+	return all
+}
+
+// languages are the tags of all.
+func languages(all ...*configs.Loaded) (tags []string) {
+	for _, l := range all {
+		for tag := range l.Texts {
+			tags = append(tags, tag)
+		}
+	}
+	slices.Sort(tags)
+	return slices.Compact(tags)
+}

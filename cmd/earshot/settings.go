@@ -1,0 +1,193 @@
+package main
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/earshot-mc/earshot/bridge/invite"
+	"github.com/earshot-mc/earshot/bridge/perm"
+	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/proxy"
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/floodgate"
+	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/session"
+	"github.com/earshot-mc/earshot/proxy/status"
+	"github.com/earshot-mc/earshot/voice"
+)
+
+// settings are a configuration as the rooms take it. [newSettings] makes them at the start and at each reload, and
+// [app.apply] puts them in force, so that a reload cannot come to anything else than a start.
+type settings struct {
+	conf *configs.Loaded
+
+	log      configs.Log
+	welcome  packet.Text
+	cert     *tls.Certificate // nil: none
+	port     port
+	watchers []netip.Prefix // may read /metrics
+	invite   invite.Terms
+	origins  []string
+	proxy    proxy.Settings
+	voice    voice.Config // as far as it has a setter
+	perms    perm.Config
+	office   office
+
+	compiled *proxy.Compiled // by app.compile, as office.commands
+}
+
+// port is how connections are told apart.
+type port struct {
+	trusted   []netip.Prefix
+	required  bool
+	firstByte time.Duration
+	rate      limit.Rate
+	exempt    []netip.Prefix
+}
+
+// newSettings reads the files that a configuration names, and fails where something cannot be used.
+func newSettings(l *configs.Loaded) (s *settings, err error) {
+	s = &settings{conf: l, log: l.Log, origins: l.Voice.Origins, perms: permissions(&l.Permissions)}
+	if s.welcome, err = parse("limbo.message", l.Limbo.Message); err != nil {
+		return nil, err
+	}
+	if l.TLS.Certificate != "" {
+		cert, err := tls.LoadX509KeyPair(l.TLS.Certificate, l.TLS.Key)
+		if err != nil {
+			return nil, fmt.Errorf("tls: cannot use the certificate: %w", err)
+		}
+		s.cert = &cert
+	}
+	if s.proxy, err = proxySettings(l); err != nil {
+		return nil, err
+	}
+	if s.voice, err = voiceConfig(&l.Voice); err != nil {
+		return nil, err
+	}
+	s.invite = invite.Terms{PublicURL: l.Voice.PublicURL, TLS: s.cert != nil, Off: !l.Voice.Enabled}
+	if s.office, err = newOffice(l, s.proxy.Servers); err != nil {
+		return nil, err
+	}
+	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // checked by Load, as are these
+	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
+	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
+	return s, nil
+}
+
+// compile makes of settings what takes time or can fail still, so that nothing is left to fail when they are applied.
+func (a *app) compile(l *configs.Loaded) (*settings, error) {
+	s, err := newSettings(l)
+	if err != nil {
+		return nil, err
+	}
+	p := s.proxy
+	p.Servers = append(p.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: a.builtin.Dial, Limbo: true})
+	if s.compiled, err = proxy.Compile(p); err != nil {
+		return nil, err
+	}
+	if _, err := perm.New(s.perms); err != nil {
+		return nil, err
+	}
+	return s, a.desk.compile(&s.office)
+}
+
+// apply puts settings in force. Whoever is on stays on: what is decided from now on is decided by them.
+func (a *app) apply(s *settings) {
+	a.now = s
+	a.logs.apply(s.log)
+	a.cert.Store(s.cert)
+	a.builtin.SetWelcome(s.welcome)
+	errs := []error{a.desk.apply(s)}
+	r := a.rooms
+	r.connections.Set(s.port.rate, s.port.exempt)
+	r.listening.Trusted, r.listening.RequireProxy, r.listening.FirstByte = s.port.trusted, s.port.required, s.port.firstByte
+	r.listening.TLS = s.cert != nil
+	r.port.Apply(r.listening)
+	r.pages.SetNetworks(s.watchers)
+	r.server.Apply(s.compiled)
+	r.sockets.SetOrigins(s.origins)
+	r.voiceOn.Store(!s.invite.Off)
+	v := &s.voice
+	errs = append(errs, r.gateway.SetPolicy(v.Policy), r.gateway.SetGroups(v.Groups), r.gateway.SetSoundboard(!v.SoundboardOff), r.gateway.SetDeclared(v.Declared))
+	r.gateway.SetEnabled(!s.invite.Off)
+	r.inviter.Apply(s.invite)
+	r.server.Announce()
+	if err := errors.Join(errs...); err != nil { // only where voice has been shut down
+		a.log.Error("not all settings could be put in force", "error", err)
+	}
+}
+
+func rate(r configs.Rate) limit.Rate { return limit.Rate{PerSecond: r.PerSecond, Burst: r.Burst} }
+
+// parse reads a text of the configuration.
+func parse(key, s string) (packet.Text, error) {
+	t, err := packet.ParseText(s)
+	if err != nil {
+		return t, fmt.Errorf("%s: %w", key, err)
+	}
+	return t, nil
+}
+
+func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
+	t := l.Timeouts
+	s.Settings = session.Settings{
+		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0, HideAddresses: !l.Log.Addresses,
+		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
+		Brand: "Earshot", Try: l.Try, FinalReasons: l.Final, KeepPacks: l.KeepPacks,
+		Timeouts: session.Timeouts{
+			// The handshake gets as long again as its first byte had.
+			Handshake: 2 * time.Duration(t.FirstByte), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),
+			BackendDial: time.Duration(t.BackendDial), BackendLogin: time.Duration(t.BackendLogin), BackendConfig: time.Duration(t.BackendConfig),
+			BackendJoin: time.Duration(t.BackendJoin), ConfigAnswer: time.Duration(t.ConfigAnswer),
+		},
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		c := l.Servers[name]
+		mode, err := backend.ParseMode(c.Forwarding)
+		if err != nil {
+			return s, fmt.Errorf("servers.%s.forwarding: %w", name, err)
+		}
+		b := backend.Server{Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy, Floodgate: c.Floodgate}
+		if err := b.Validate(); err != nil {
+			return s, fmt.Errorf("servers.%s: %w", name, err)
+		}
+		s.Servers = append(s.Servers, b)
+	}
+	s.Auth.SessionURLs = []string{l.SessionServer}
+	s.Auth.Timeout = time.Duration(t.SessionServer)
+	s.Status.MaxPlayers = l.Status.MaxPlayers
+	if s.Status.MOTD, err = parse("status.motd", l.Status.MOTD); err != nil {
+		return s, err
+	}
+	if s.Status.Icon, err = status.LoadIcon(l.Status.Icon); err != nil {
+		return s, fmt.Errorf("status.icon: %w", err)
+	}
+	s.HideSample = l.Status.Sample == "off"
+	if l.Status.Sample == "lines" {
+		for _, line := range l.Status.Lines {
+			x, err := parse("status.sample-lines", line)
+			if err != nil {
+				return s, err
+			}
+			s.Status.Lines = append(s.Status.Lines, x)
+		}
+	}
+	s.Logins, s.Pings, s.Pending = rate(l.Limits.Logins), rate(l.Limits.Status), l.Limits.Pending
+	s.Exempt, _ = configs.Prefixes(l.Limits.Exempt)
+	if l.Bedrock.KeyFile != "" {
+		s.Bedrock = &session.Bedrock{Prefix: l.Bedrock.Prefix}
+		s.Bedrock.Trusted, _ = configs.Prefixes(l.Bedrock.Trusted)
+		if s.Bedrock.Key, err = floodgate.LoadKey(l.Bedrock.KeyFile); err != nil {
+			return s, fmt.Errorf("bedrock.key-file: %w", err)
+		}
+		// Many players may come from there, and Geyser asks for the server list on its own.
+		s.Exempt = append(s.Exempt, s.Bedrock.Trusted...)
+	}
+	return s, nil
+}

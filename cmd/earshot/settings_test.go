@@ -1,0 +1,209 @@
+package main
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/pem"
+	"image"
+	"image/png"
+	"math/big"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/earshot-mc/earshot/configs"
+)
+
+// sample is a value of a key that differs from what there is without it. Assignments are environment variables without
+// their prefix.
+type sample struct {
+	with  string // assignments, a line each, that the value makes sense with
+	value string // an assignment
+}
+
+const somebody, other = "853c80ef-3c37-49fd-aa49-938b674adae6", "4566e69f-c907-48ee-8d71-d7ba5aa00d20"
+
+const server, region = "SERVERS={a: {address: '127.0.0.1:1'}}", "VOICE_REGIONS={r: {world: w, from: [0, 0, 0], to: [1, 1, 1], range: 5}}"
+
+// live has a sample for every key that a reload puts in force. A key of a list or map is written with a star.
+var live = map[string]sample{
+	"online": {"", "ONLINE=false"}, "session-server": {"", "SESSION_SERVER=http://127.0.0.1:1"},
+	"accept-transfers": {"", "ACCEPT_TRANSFERS=true"}, "keep-resource-packs": {"", "KEEP_RESOURCE_PACKS=true"}, "final-reasons": {"", "FINAL_REASONS=[go]"},
+	"try": {server, "TRY=[a]"}, "bungeecord": {"", "BUNGEECORD=self"}, "languages": {"", "LANGUAGES=others"},
+
+	"servers": {"", server}, "servers.*.address": {server, "SERVERS={a: {address: '127.0.0.1:2'}}"},
+	"servers.*.forwarding":          {server, "SERVERS={a: {address: '127.0.0.1:1', forwarding: legacy}}"},
+	"servers.*.secret":              {server, "SERVERS={a: {address: '127.0.0.1:1', secret: a}}"},
+	"servers.*.secret-file":         {server, "SERVERS={a: {address: '127.0.0.1:1', secret-file: DIR/secret}}"},
+	"servers.*.send-proxy-protocol": {server, "SERVERS={a: {address: '127.0.0.1:1', send-proxy-protocol: true}}"},
+	"servers.*.bungeecord":          {server, "SERVERS={a: {address: '127.0.0.1:1', bungeecord: off}}"},
+	"servers.*.floodgate":           {"BEDROCK_KEY_FILE=DIR/aes\n" + server, "SERVERS={a: {address: '127.0.0.1:1', floodgate: true}}"},
+	"bedrock.key-file":              {"", "BEDROCK_KEY_FILE=DIR/aes"}, "bedrock.trusted": {"BEDROCK_KEY_FILE=DIR/aes", "BEDROCK_TRUSTED=[10.0.0.1]"},
+	"bedrock.prefix":  {"BEDROCK_KEY_FILE=DIR/aes", "BEDROCK_PREFIX=*"},
+	"forwarding.mode": {server, "FORWARDING_MODE=legacy"}, "forwarding.secret": {server, "FORWARDING_SECRET=a"},
+	"forwarding.secret-file": {server, "FORWARDING_SECRET_FILE=DIR/secret"},
+
+	"status.motd": {"", "STATUS_MOTD=x"}, "status.icon": {"", "STATUS_ICON=PICTURE"}, "status.max-players": {"", "STATUS_MAX_PLAYERS=7"},
+	"status.sample": {"", "STATUS_SAMPLE=off"}, "status.sample-lines": {"STATUS_SAMPLE=lines", "STATUS_SAMPLE_LINES=[x]"},
+	"limbo.message": {"", "LIMBO_MESSAGE=x"},
+
+	"commands.announce": {"", "COMMANDS_ANNOUNCE=false"}, "commands.hubs": {"", "COMMANDS_HUBS=[limbo]"},
+	"commands.aliases": {"", "COMMANDS_ALIASES={glist: [who]}"}, "commands.rate.per-second": {"", "COMMANDS_RATE_PER_SECOND=7"},
+	"commands.rate.burst": {"", "COMMANDS_RATE_BURST=7"}, "commands.completions.per-second": {"", "COMMANDS_COMPLETIONS_PER_SECOND=7"},
+	"commands.completions.burst": {"", "COMMANDS_COMPLETIONS_BURST=7"}, "commands.kick-after": {"", "COMMANDS_KICK_AFTER=7"},
+	"commands.record": {"", "COMMANDS_RECORD=false"},
+
+	"permissions.groups":           {"", "PERMISSIONS_GROUPS={g: {nodes: [a]}}"},
+	"permissions.groups.*.parents": {"PERMISSIONS_GROUPS={g: {nodes: [a]}, h: {nodes: [b]}}", "PERMISSIONS_GROUPS={g: {nodes: [a], parents: [h]}, h: {nodes: [b]}}"},
+	"permissions.groups.*.nodes":   {"PERMISSIONS_GROUPS={g: {nodes: [a]}}", "PERMISSIONS_GROUPS={g: {nodes: [b]}}"},
+	"permissions.players":          {"", "PERMISSIONS_PLAYERS={Ann: {nodes: [a]}}"},
+	"permissions.players.*.groups": {"PERMISSIONS_GROUPS={g: {nodes: [a]}}\nPERMISSIONS_PLAYERS={Ann: {}}", "PERMISSIONS_PLAYERS={Ann: {groups: [g]}}"},
+	"permissions.players.*.nodes":  {"PERMISSIONS_PLAYERS={Ann: {}}", "PERMISSIONS_PLAYERS={Ann: {nodes: [a]}}"},
+	"permissions.operators":        {"PERMISSIONS_GROUPS={g: {nodes: [a]}}", "PERMISSIONS_OPERATORS={3: g}"},
+
+	"voice.enabled": {"", "VOICE_ENABLED=false"}, "voice.public-url": {"", "VOICE_PUBLIC_URL=https://v.example"},
+	"voice.allowed-origins": {"", "VOICE_ALLOWED_ORIGINS=['https://p.example']"}, "voice.range": {"", "VOICE_RANGE=7"},
+	"voice.worlds": {"", "VOICE_WORLDS={w: 7}"}, "voice.regions": {"", region},
+	"voice.regions.*.world":    {region, strings.Replace(region, "world: w", "world: x", 1)},
+	"voice.regions.*.from":     {region, strings.Replace(region, "from: [0", "from: [-1", 1)},
+	"voice.regions.*.to":       {region, strings.Replace(region, "to: [1", "to: [2", 1)},
+	"voice.regions.*.range":    {region, strings.Replace(region, "range: 5", "range: 6", 1)},
+	"voice.regions.*.priority": {region, strings.Replace(region, "range: 5", "range: 5, priority: 1", 1)},
+	"voice.whisper":            {"", "VOICE_WHISPER=0"}, "voice.shout": {"", "VOICE_SHOUT=0"}, "voice.spectators": {"", "VOICE_SPECTATORS=nobody"},
+	"voice.visibility": {"", "VOICE_VISIBILITY=everyone"}, "voice.soundboard": {"", "VOICE_SOUNDBOARD=false"},
+	"voice.groups.enabled": {"", "VOICE_GROUPS_ENABLED=false"}, "voice.groups.max-groups": {"", "VOICE_GROUPS_MAX_GROUPS=7"},
+	"voice.groups.max-members": {"", "VOICE_GROUPS_MAX_MEMBERS=7"}, "voice.groups.types": {"", "VOICE_GROUPS_TYPES=[open]"},
+	"voice.groups.passwords": {"", "VOICE_GROUPS_PASSWORDS=false"}, "voice.groups.persistent": {"", "VOICE_GROUPS_PERSISTENT=false"},
+	"voice.domains":            {"", "VOICE_DOMAINS={d: [" + somebody + "]}"},
+	"voice.listens":            {"VOICE_DOMAINS={d: []}", "VOICE_LISTENS=[{listener: " + somebody + ", domain: d}]"},
+	"voice.listens.*.listener": {"VOICE_DOMAINS={d: []}\nVOICE_LISTENS=[{listener: " + somebody + ", domain: d}]", "VOICE_LISTENS=[{listener: " + other + ", domain: d}]"},
+	"voice.listens.*.domain":   {"VOICE_DOMAINS={d: [], e: []}\nVOICE_LISTENS=[{listener: " + somebody + ", domain: d}]", "VOICE_LISTENS=[{listener: " + somebody + ", domain: e}]"},
+	"voice.edges":              {"", "VOICE_EDGES=[{speaker: " + somebody + ", listener: " + other + "}]"},
+	"voice.edges.*.speaker":    {"VOICE_EDGES=[{speaker: " + somebody + ", listener: " + other + "}]", "VOICE_EDGES=[{speaker: 00000000-0000-0000-0000-000000000001, listener: " + other + "}]"},
+	"voice.edges.*.listener":   {"VOICE_EDGES=[{speaker: " + somebody + ", listener: " + other + "}]", "VOICE_EDGES=[{speaker: " + somebody + ", listener: 00000000-0000-0000-0000-000000000001}]"},
+
+	"tls.certificate":        {"TLS={certificate: DIR/cert1.pem, key: DIR/key.pem}", "TLS_CERTIFICATE=DIR/cert2.pem"},
+	"tls.key":                {"", "TLS={certificate: DIR/cert1.pem, key: DIR/key.pem}"}, // no certificate has two
+	"proxy-protocol.trusted": {"", "PROXY_PROTOCOL_TRUSTED=[127.0.0.1]"}, "proxy-protocol.required": {"PROXY_PROTOCOL_TRUSTED=[127.0.0.1]", "PROXY_PROTOCOL_REQUIRED=true"},
+	"admin.networks":        {"", "ADMIN_NETWORKS=[10.0.0.0/8]"},
+	"compression.threshold": {"", "COMPRESSION_THRESHOLD=7"}, "compression.level": {"", "COMPRESSION_LEVEL=7"},
+	"limits.connections.per-second": {"", "LIMITS_CONNECTIONS_PER_SECOND=7"}, "limits.connections.burst": {"", "LIMITS_CONNECTIONS_BURST=7"},
+	"limits.logins.per-second": {"", "LIMITS_LOGINS_PER_SECOND=7"}, "limits.logins.burst": {"", "LIMITS_LOGINS_BURST=7"},
+	"limits.status.per-second": {"", "LIMITS_STATUS_PER_SECOND=7"}, "limits.status.burst": {"", "LIMITS_STATUS_BURST=7"},
+	"limits.exempt": {"", "LIMITS_EXEMPT=[10.0.0.0/8]"}, "limits.pending": {"", "LIMITS_PENDING=7"},
+	"timeouts.first-byte": {"", "TIMEOUTS_FIRST_BYTE=7s"}, "timeouts.login": {"", "TIMEOUTS_LOGIN=7s"}, "timeouts.read": {"", "TIMEOUTS_READ=7s"},
+	"timeouts.write": {"", "TIMEOUTS_WRITE=7s"}, "timeouts.backend-dial": {"", "TIMEOUTS_BACKEND_DIAL=7s"},
+	"timeouts.backend-login": {"", "TIMEOUTS_BACKEND_LOGIN=7s"}, "timeouts.backend-configuration": {"", "TIMEOUTS_BACKEND_CONFIGURATION=7s"},
+	"timeouts.backend-join": {"", "TIMEOUTS_BACKEND_JOIN=7s"}, "timeouts.session-server": {"", "TIMEOUTS_SESSION_SERVER=7s"},
+	"timeouts.configuration-answer": {"", "TIMEOUTS_CONFIGURATION_ANSWER=7s"},
+	"log.level":                     {"", "LOG_LEVEL=debug"}, "log.format": {"", "LOG_FORMAT=json"}, "log.player-addresses": {"", "LOG_PLAYER_ADDRESSES=false"},
+}
+
+// keysOf calls fn for every key below t.
+func keysOf(t reflect.Type, key string, fn func(key string)) {
+	switch t.Kind() {
+	case reflect.Struct:
+		for f := range t.Fields() {
+			name, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			keysOf(f.Type, strings.TrimPrefix(key+"."+name, "."), fn)
+		}
+	case reflect.Map, reflect.Slice:
+		fn(key)
+		if t.Elem().Kind() == reflect.Struct {
+			keysOf(t.Elem(), key+".*", fn)
+		}
+	default:
+		fn(key)
+	}
+}
+
+// TestEveryKeyIsLive: a key either makes a difference to what a reload puts in force, or is named as one that needs a
+// restart.
+func TestEveryKeyIsLive(t *testing.T) {
+	dir := t.TempDir()
+	files(t, dir)
+	var icon bytes.Buffer
+	png.Encode(&icon, image.NewGray(image.Rect(0, 0, 64, 64)))
+	words := strings.NewReplacer("DIR", dir, "PICTURE", "data:image/png;base64,"+base64.StdEncoding.EncodeToString(icon.Bytes()))
+	facts := func(t *testing.T, assignments ...string) *settings {
+		t.Helper()
+		var environ []string
+		for _, a := range assignments {
+			for line := range strings.Lines(a) {
+				environ = append(environ, configs.Prefix+words.Replace(strings.TrimSpace(line)))
+			}
+		}
+		l, err := configs.Load("", dir, environ)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := newSettings(l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.conf = nil
+		return s
+	}
+	seen := map[string]bool{}
+	keysOf(reflect.TypeFor[configs.Config](), "", func(key string) {
+		seen[key] = true
+		s, ok := live[key]
+		switch {
+		case configs.NeedsRestart(key) == ok:
+			t.Errorf("%s: in force with a reload: %v; needs a restart: %v", key, ok, configs.NeedsRestart(key))
+		case ok:
+			t.Run(key, func(t *testing.T) {
+				before := facts(t, s.with)
+				if again := facts(t, s.with); !reflect.DeepEqual(before, again) {
+					t.Fatal("the same configuration does not give the same settings")
+				}
+				if after := facts(t, s.with, s.value); reflect.DeepEqual(before, after) {
+					t.Errorf("%s makes no difference", s.value)
+				}
+			})
+		}
+	})
+	for key := range live {
+		if !seen[key] {
+			t.Errorf("%s is no key", key)
+		}
+	}
+}
+
+// files writes those that samples name.
+func files(t *testing.T, dir string) {
+	t.Helper()
+	write := func(name string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("secret", []byte("word"))
+	write("aes", make([]byte, 16))
+	if err := os.Mkdir(filepath.Join(dir, "others"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write("others/de.yml", []byte("ping: Dein Ping\n"))
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, _ := x509.MarshalECPrivateKey(key)
+	write("key.pem", pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}))
+	for i, name := range []string{"cert1.pem", "cert2.pem"} {
+		c := &x509.Certificate{SerialNumber: big.NewInt(int64(i + 1)), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"localhost"}}
+		der, err := x509.CreateCertificate(rand.Reader, c, c, &key.PublicKey, key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		write(name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+}
