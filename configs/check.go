@@ -28,6 +28,10 @@ func (l *Loaded) paths(dir string) {
 			l.Files = append(l.Files, *p)
 		}
 	}
+	for name, h := range l.Hosts {
+		h.Icon = under(dir, h.Icon)
+		l.Hosts[name] = h
+	}
 }
 
 // secrets reads the secret files and fills in what servers take from the
@@ -138,6 +142,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	}
 	l.checkCommands(bad, oneOf)
 	warnings = append(warnings, l.checkBedrock(bad)...)
+	warnings = append(warnings, l.checkHosts(bad, oneOf)...)
 	oneOf("status.sample", l.Status.Sample, "off", "players", "lines")
 	if l.Status.MaxPlayers < 0 {
 		bad("status.max-players", "must not be negative")

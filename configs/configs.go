@@ -26,7 +26,9 @@ type Config struct {
 	KeepPacks     bool              `yaml:"keep-resource-packs"`
 	Final         []string          `yaml:"final-reasons"` // words in a kick's reason that disconnect for good
 	Servers       map[string]Server `yaml:"servers"`
-	Forwarding    Forwarding        `yaml:"forwarding"` // for every server that does not say otherwise
+	Hosts         map[string]Host   `yaml:"hosts"`         // by host name
+	UnknownHosts  string            `yaml:"unknown-hosts"` // accept, refuse
+	Forwarding    Forwarding        `yaml:"forwarding"`    // for every server that does not say otherwise
 	Status        Status            `yaml:"status"`
 	Limbo         Limbo             `yaml:"limbo"`
 	Commands      Commands          `yaml:"commands"`
@@ -69,6 +71,9 @@ type Status struct {
 	MaxPlayers int      `yaml:"max-players"`
 	Sample     string   `yaml:"sample"` // off, players, lines
 	Lines      []string `yaml:"sample-lines"`
+
+	Passthrough []string `yaml:"passthrough"` // of StatusFields
+	Cache       Duration `yaml:"passthrough-cache"`
 }
 
 // Limbo is the built-in world.
@@ -209,6 +214,8 @@ func Default() Config {
 		SessionServer: "https://sessionserver.mojang.com",
 		Try:           []string{LimboName},
 		Servers:       map[string]Server{},
+		Hosts:         map[string]Host{},
+		UnknownHosts:  "accept",
 		Final:         []string{"banned", "white-list", "whitelist"},
 		Commands:      defaultCommands(),
 		Permissions:   defaultPermissions(),
@@ -216,7 +223,7 @@ func Default() Config {
 		Bedrock:       Bedrock{Trusted: []string{"127.0.0.0/8", "::1/128"}, Prefix: "."},
 		Languages:     "languages",
 		Forwarding:    Forwarding{Mode: "none"},
-		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}},
+		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}, Passthrough: []string{}, Cache: s(10)},
 		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml."},
 		Voice: Voice{
 			Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Regions: map[string]Region{},

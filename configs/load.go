@@ -120,13 +120,19 @@ func (s *source) at(t *token.Token) string {
 	return fmt.Sprintf("%s:%d: ", s.name, t.Position.Line)
 }
 
-// bad is the error of one key, given as its path ("voice.range").
+// bad is the error of one key, given as its path: voice.range, or hosts."example.net".try where a key has dots.
 func (s *source) bad(key, format string, args ...any) error {
 	where := s.at(nil)
 	if s.tree != nil {
 		b := (&yaml.PathBuilder{}).Root()
-		for part := range strings.SplitSeq(key, ".") {
-			b = b.Child(part)
+		for i, part := range strings.Split(key, `"`) {
+			if i%2 == 1 {
+				b = b.Child(part)
+				continue
+			}
+			for _, part := range strings.FieldsFunc(part, func(r rune) bool { return r == '.' }) {
+				b = b.Child(part)
+			}
 		}
 		if n, err := b.Build().FilterFile(s.tree); err == nil {
 			where = s.at(n.GetToken())

@@ -3,20 +3,25 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/proxy/auth"
+	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/proxy/status"
 )
@@ -30,18 +35,31 @@ const (
 
 // Settings are what an administrator may choose. See [session.Settings] for those about players.
 type Settings struct {
-	session.Settings
+	session.Settings // Auth, Status and Hosts are made from these:
 
-	Auth   auth.Config   // used when Online is set
-	Status status.Config // Online and Players are the Server's own
+	Auth   auth.Config // used when Online is set
+	Status Status
+	ByHost []Host
+
+	PingCache time.Duration // how long what a server answered to a ping stands; 0: 10 s
 
 	// Limits on strangers. Rates are per network: an IPv4 /24, an IPv6 /64.
 	Logins  limit.Rate     // login attempts; PerSecond 0: no limit
 	Pings   limit.Rate     // server list pings; PerSecond 0: no limit
 	Exempt  []netip.Prefix // networks without these limits
 	Pending int            // connections that are not players yet; 0: no limit
+}
 
-	HideSample bool // name no players in the server list
+// Status is what the server list shows. Online, Players and Ask are the Server's own.
+type Status struct {
+	status.Config
+	HideSample bool // name no players
+}
+
+// Host is what is different by a host name; its [session.Host]'s Status is made from Status, nil: there is no difference.
+type Host struct {
+	session.Host
+	Status *Status
 }
 
 // Others are those whom the sessions ask and tell; see [session.Config]. Each may be nil.
@@ -62,12 +80,17 @@ type Compiled struct {
 // Compile checks settings, and makes of them what takes time. Its errors are for the administrator.
 func Compile(s Settings) (c *Compiled, err error) {
 	c = &Compiled{settings: s}
-	s.Status.Online = func() int { return c.server.core.Online() }
-	if !s.HideSample {
-		s.Status.Players = func(dst []status.Player, max int) []status.Player { return c.server.core.Sample(dst, max) }
-	}
-	if c.settings.Settings.Status, err = status.New(s.Status); err != nil {
+	if c.settings.Settings.Status, err = c.status(s.Status, nil); err != nil {
 		return nil, err
+	}
+	c.settings.Hosts = nil
+	for _, h := range s.ByHost {
+		if h.Status != nil {
+			if h.Host.Status, err = c.status(*h.Status, &h.Host); err != nil {
+				return nil, fmt.Errorf("host %s: %w", h.Name, err)
+			}
+		}
+		c.settings.Hosts = append(c.settings.Hosts, h.Host)
 	}
 	if s.Online {
 		if c.settings.Settings.Auth, err = auth.New(s.Auth); err != nil {
@@ -77,9 +100,62 @@ func Compile(s Settings) (c *Compiled, err error) {
 	return c, nil
 }
 
+// status makes what is shown by a host name, nil: by those without an entry.
+func (c *Compiled) status(s Status, h *session.Host) (*status.Status, error) {
+	s.Online = func() int { return c.server.core.Online() }
+	if !s.HideSample {
+		s.Players = func(dst []status.Player, max int) []status.Player { return c.server.core.Sample(dst, max) }
+	}
+	list, lite := c.settings.Try, false
+	if h != nil && len(h.Try) > 0 {
+		list = h.Try
+	}
+	if h != nil && len(h.Lite) > 0 {
+		list, lite = h.Lite, true
+	}
+	var servers []backend.Server
+	for _, name := range list {
+		i := slices.IndexFunc(c.settings.Servers, func(b backend.Server) bool { return strings.EqualFold(b.Name, name) })
+		if i < 0 {
+			continue
+		}
+		if c.settings.Servers[i].Dial != nil {
+			break // the built-in world shows what we show, and nobody gets past it
+		}
+		servers = append(servers, c.settings.Servers[i])
+	}
+	s.Ask = func(client status.Client) *status.Answer { return c.server.ask(servers, client, lite) }
+	return status.New(s.Config)
+}
+
+// pingWithin is how long servers have to answer a ping that is passed on, and how long the client waits for that.
+const pingWithin = 2 * time.Second
+
+// ask is what the first of some servers that answers says of itself, nil when none does. Behind a Lite host they hear
+// the client's name and whatever protocol it speaks; else strangers would choose what servers are asked.
+func (p *Server) ask(servers []backend.Server, c status.Client, lite bool) *status.Answer {
+	q := backend.Question{Protocol: c.Protocol}
+	if known := proto.Lookup(c.Protocol) != nil; !known && (!lite || c.Protocol < 0) {
+		q.Protocol = proto.Max
+	}
+	if lite && c.Protocol >= 0 {
+		q.Host = c.Host
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), pingWithin)
+	defer cancel()
+	for _, b := range servers {
+		ask := func(ctx context.Context) ([]byte, error) { return backend.Ping(ctx, b, q, pingWithin) }
+		if a := p.pongs.Get(ctx, status.Key{Server: b.Address, Host: q.Host, Protocol: q.Protocol}, ask); a != nil {
+			return a
+		}
+	}
+	return nil
+}
+
 // Server is the Minecraft side of the proxy.
 type Server struct {
 	core    *session.Core
+	pongs   *status.Cache // what servers answered to pings
 	log     *slog.Logger
 	logins  *limit.Networks
 	pings   *limit.Networks
@@ -101,6 +177,7 @@ func New(c *Compiled, others Others, log *slog.Logger) *Server {
 		log: log, listeners: map[net.Listener]struct{}{},
 		logins: limit.NewNetworks(limit.Rate{}, false, nil), pings: limit.NewNetworks(limit.Rate{}, false, nil), pending: limit.NewGauge(0),
 	}
+	p.pongs = status.NewCache(0, pingWithin, log)
 	p.core = session.New(session.Config{
 		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say,
 		LoginGate: p.logins.Allow, StatusGate: p.pings.Allow, Pending: p.pending, Log: log,
@@ -116,6 +193,7 @@ func (p *Server) Apply(c *Compiled) {
 	p.logins.Set(s.Logins, s.Exempt)
 	p.pings.Set(s.Pings, s.Exempt)
 	p.pending.Set(s.Pending)
+	p.pongs.Fresh(cmp.Or(s.PingCache, 10*time.Second))
 	p.core.Apply(s.Settings)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -193,6 +271,7 @@ func (p *Server) Shutdown(ctx context.Context, reason string) error {
 		ln.Close()
 	}
 	p.mu.Unlock()
+	p.pongs.Close()
 	ctx, cancel := context.WithTimeout(ctx, shutdownWithin-afterKill)
 	defer cancel()
 	if err := p.core.Shutdown(ctx, reason); err != nil {

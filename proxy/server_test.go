@@ -34,7 +34,7 @@ func serve(t *testing.T, change func(*Settings)) (*Server, string) {
 			Servers:   []backend.Server{{Name: "limbo", Forwarding: backend.Legacy, Dial: world.Dial}},
 			Try:       []string{"limbo"},
 		},
-		Status: status.Config{MOTD: packet.Plain("hello"), MaxPlayers: 7},
+		Status: Status{Config: status.Config{MOTD: packet.Plain("hello"), MaxPlayers: 7}},
 	}
 	if change != nil {
 		change(&s)
@@ -239,7 +239,7 @@ func TestApply(t *testing.T) {
 	other := limbo.New(limbo.Config{})
 	defer other.Close()
 	s.Servers = []backend.Server{{Name: "other", Forwarding: backend.Legacy, Dial: other.Dial}}
-	s.Try, s.HideSample = []string{"other"}, true
+	s.Try, s.Status.HideSample = []string{"other"}, true
 	s.Settings.Threshold, s.Status.MOTD = -1, packet.Plain("changed")
 	s.Logins = limit.Rate{PerSecond: 0.001, Burst: 1}
 	c, err := Compile(s)
@@ -290,7 +290,7 @@ func TestApply(t *testing.T) {
 
 // TestHiddenSample: the list may name nobody.
 func TestHiddenSample(t *testing.T) {
-	_, addr := serve(t, func(s *Settings) { s.HideSample = true })
+	_, addr := serve(t, func(s *Settings) { s.Status.HideSample = true })
 	if err := dial(t, addr, 767, packet.IntentLogin).join("Steve"); err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +323,7 @@ func TestServeAfterShutdown(t *testing.T) {
 
 // TestCompile: settings that cannot work are refused.
 func TestCompile(t *testing.T) {
-	if _, err := Compile(Settings{Status: status.Config{MOTD: packet.Plain(strings.Repeat("x", 40000))}}); err == nil {
+	if _, err := Compile(Settings{Status: Status{Config: status.Config{MOTD: packet.Plain(strings.Repeat("x", 40000))}}}); err == nil {
 		t.Error("a status that fits no packet was taken")
 	}
 	s := Settings{}

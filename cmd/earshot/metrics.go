@@ -26,6 +26,16 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 		emit("refused", float64(c.Switches.Refused.Load()))
 		emit("rescued", float64(c.Switches.Rescued.Load()))
 	})
+	a.Gauge("earshot_lite_connections", "Connections that are passed on to a server as they are.", func() float64 { return float64(c.Lite.Open.Load()) })
+	a.Counters("earshot_lite_connections_total", "Connections that were to be passed on to a server as they are: done, or failed since none could be reached.", "how", func(emit func(string, float64)) {
+		emit("done", float64(c.Lite.Connections.Load()))
+		emit("failed", float64(c.Lite.Failed.Load()))
+	})
+	a.Counters("earshot_lite_bytes_total", "Bytes passed on with these, by direction.", "direction", func(emit func(string, float64)) {
+		for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
+			emit(d.String(), float64(c.Lite.Bytes[d].Load()))
+		}
+	})
 	a.Counters("earshot_undecoded_total", "Packets that could not be decoded, and were forwarded all the same.", "packet", func(emit func(string, float64)) {
 		failures.Each(func(p proto.Packet, n uint64) { emit(p.String(), float64(n)) })
 	})

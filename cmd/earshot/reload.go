@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/proxy"
 )
 
 // lookEvery is how often the files of the configuration are looked at. A change counts once it has been there for two
@@ -129,6 +130,14 @@ func rewritten(from, to *settings) (all []string) {
 		note("tls.certificate", reflect.DeepEqual(from.cert.Certificate, to.cert.Certificate))
 	}
 	note("status.icon", from.conf.Status.Icon != to.conf.Status.Icon || from.proxy.Status.Icon == to.proxy.Status.Icon)
+	for _, h := range to.proxy.ByHost {
+		i := slices.IndexFunc(from.proxy.ByHost, func(was proxy.Host) bool { return was.Name == h.Name })
+		icon := to.conf.Hosts[h.Name].Icon
+		if i < 0 || icon == "" || icon != from.conf.Hosts[h.Name].Icon {
+			continue
+		}
+		note("hosts."+h.Name+".icon", h.Status.Icon == from.proxy.ByHost[i].Status.Icon)
+	}
 	for _, tag := range languages(from.conf, to.conf) {
 		note(filepath.Join(to.conf.Languages, tag+".yml"), reflect.DeepEqual(from.conf.Texts[tag], to.conf.Texts[tag]))
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/session"
-	"github.com/earshot-mc/earshot/proxy/status"
 	"github.com/earshot-mc/earshot/voice"
 )
 
@@ -161,22 +160,12 @@ func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 	}
 	s.Auth.SessionURLs = []string{l.SessionServer}
 	s.Auth.Timeout = time.Duration(t.SessionServer)
-	s.Status.MaxPlayers = l.Status.MaxPlayers
-	if s.Status.MOTD, err = parse("status.motd", l.Status.MOTD); err != nil {
+	if s.Status, err = statusSettings("status", l.Status); err != nil {
 		return s, err
 	}
-	if s.Status.Icon, err = status.LoadIcon(l.Status.Icon); err != nil {
-		return s, fmt.Errorf("status.icon: %w", err)
-	}
-	s.HideSample = l.Status.Sample == "off"
-	if l.Status.Sample == "lines" {
-		for _, line := range l.Status.Lines {
-			x, err := parse("status.sample-lines", line)
-			if err != nil {
-				return s, err
-			}
-			s.Status.Lines = append(s.Status.Lines, x)
-		}
+	s.PingCache = time.Duration(l.Status.Cache)
+	if s.ByHost, err = hostSettings(&l.Config); err != nil {
+		return s, err
 	}
 	s.Logins, s.Pings, s.Pending = rate(l.Limits.Logins), rate(l.Limits.Status), l.Limits.Pending
 	s.Exempt, _ = configs.Prefixes(l.Limits.Exempt)

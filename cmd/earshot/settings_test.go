@@ -52,7 +52,15 @@ var live = map[string]sample{
 
 	"status.motd": {"", "STATUS_MOTD=x"}, "status.icon": {"", "STATUS_ICON=PICTURE"}, "status.max-players": {"", "STATUS_MAX_PLAYERS=7"},
 	"status.sample": {"", "STATUS_SAMPLE=off"}, "status.sample-lines": {"STATUS_SAMPLE=lines", "STATUS_SAMPLE_LINES=[x]"},
+	"status.passthrough": {"", "STATUS_PASSTHROUGH=[players]"}, "status.passthrough-cache": {"", "STATUS_PASSTHROUGH_CACHE=7s"},
 	"limbo.message": {"", "LIMBO_MESSAGE=x"},
+	"unknown-hosts": {"", "UNKNOWN_HOSTS=refuse"}, "hosts": {"", "HOSTS={a.b: {}}"},
+	"hosts.*.try": {server, "HOSTS={a.b: {try: [a]}}"}, "hosts.*.lite": {server, "HOSTS={a.b: {lite: [a]}}"},
+	"hosts.*.motd": {"HOSTS={a.b: {}}", "HOSTS={a.b: {motd: x}}"}, "hosts.*.icon": {"HOSTS={a.b: {}}", "HOSTS={a.b: {icon: 'PICTURE'}}"},
+	"hosts.*.max-players":  {"HOSTS={a.b: {}}", "HOSTS={a.b: {max-players: 7}}"},
+	"hosts.*.sample":       {"HOSTS={a.b: {}}", "HOSTS={a.b: {sample: off}}"},
+	"hosts.*.sample-lines": {"HOSTS={a.b: {}}", "HOSTS={a.b: {sample-lines: [x]}}"},
+	"hosts.*.passthrough":  {"HOSTS={a.b: {}}", "HOSTS={a.b: {passthrough: [players]}}"},
 
 	"commands.announce": {"", "COMMANDS_ANNOUNCE=false"}, "commands.hubs": {"", "COMMANDS_HUBS=[limbo]"},
 	"commands.aliases": {"", "COMMANDS_ALIASES={glist: [who]}"}, "commands.rate.per-second": {"", "COMMANDS_RATE_PER_SECOND=7"},

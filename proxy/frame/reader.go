@@ -162,6 +162,15 @@ func (r *Reader) SetCipher(secret []byte) error {
 // Buffered is the number of bytes read and not yet cut.
 func (r *Reader) Buffered() int { return r.end - r.pos }
 
+// Rest is what was read and not yet cut, for a stream that goes on by other means: nothing may be read from the Reader
+// any more. It is valid until Release.
+func (r *Reader) Rest() []byte {
+	if r.buf == nil {
+		return nil
+	}
+	return r.buf.b[r.pos:r.end]
+}
+
 // Release gives the pooled memory back and ends the Reader.
 func (r *Reader) Release() {
 	give(r.buf)

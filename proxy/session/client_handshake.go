@@ -138,11 +138,15 @@ func (s *Session) handshake() bool {
 		s.status()
 		return false
 	}
-	if s.byHost().Refuse {
+	s.from()
+	switch by := s.byHost(); {
+	case by.Refuse:
 		return s.refuse(EndUnknownHost, plain("Nobody can join by this address. Use the one that you were given."))
+	case len(by.Lite) > 0:
+		s.forward(by.Lite, f)
+		return false
 	}
 	s.transfer = h.Intent == packet.IntentTransfer
-	s.from()
 	return true
 }
 

@@ -17,6 +17,7 @@ type Counters struct {
 	Forged      [2]atomic.Uint64       // plugin messages on channels of ours that were not forwarded, by proto.Dir
 	Dropped     [2]atomic.Uint64       // packets that came in a state in which they could not go on, by proto.Dir
 	Switches    Switches
+	Lite        Lite
 	Dials       atomic.Uint64 // backend connections tried
 	DialFails   atomic.Uint64 // of these, refused or failed before the login was complete
 	Held        atomic.Int64  // players who are in the built-in world, at the moment, because no server took them
@@ -26,6 +27,13 @@ type Counters struct {
 type Traffic struct {
 	Passed, Tapped, Held, Recoded atomic.Uint64 // frames: never opened, shown to the observer, decided by the owner, framed anew
 	Bytes                         atomic.Uint64 // wire bytes read
+}
+
+// Lite are the connections that are passed on to a server as they are.
+type Lite struct {
+	Connections, Failed atomic.Uint64    // passed on; refused since no server could be reached
+	Open                atomic.Int64     // of the first, those that are open
+	Bytes               [2]atomic.Uint64 // by proto.Dir; of a connection that is open it may lag behind
 }
 
 // Switches are what became of players' ways to another server.

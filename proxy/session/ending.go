@@ -12,6 +12,7 @@ const (
 	EndGarbage                 // not the protocol: first packet, intent, frame or field
 	EndCrowded                 // too many connections that are not players yet
 	EndUnknownHost             // came by a host name that is refused
+	EndForwarded               // passed on to a server as it was; over now
 	EndStatusThrottled         // too many pings from this network
 	EndHandshakeTimeout        // did not finish handshake, status exchange or login in time
 	EndThrottled               // too many logins from this network
@@ -43,9 +44,9 @@ const (
 )
 
 var endingNames = [endings]string{
-	"none", "status", "closed", "garbage", "crowded", "unknown_host", "status_throttled", "handshake_timeout", "throttled", "outdated",
-	"transfer", "bad_name", "bad_key", "encryption", "unauthenticated", "auth_down", "bedrock_source", "bedrock_data",
-	"duplicate", "replaced", "left",
+	"none", "status", "closed", "garbage", "crowded", "unknown_host", "forwarded", "status_throttled", "handshake_timeout",
+	"throttled", "outdated", "transfer", "bad_name", "bad_key", "encryption", "unauthenticated", "auth_down", "bedrock_source",
+	"bedrock_data", "duplicate", "replaced", "left",
 	"protocol", "idle", "stalled", "unanswered", "overflow", "no_server", "kicked", "backend_lost", "backend_timeout",
 	"disconnected", "shutdown", "panic",
 }

@@ -276,6 +276,16 @@ func TestCache(t *testing.T) {
 		if a := c.Get(t.Context(), Key{Server: "third"}, s.ask); a != nil || time.Since(begin) != 2*time.Second {
 			t.Errorf("got %+v after %v", a, time.Since(begin))
 		}
+		// However long answers stand, a server that gave none is asked again soon.
+		c.Fresh(time.Hour)
+		s.slow.Store(0)
+		s.up(6)
+		time.Sleep(retry)
+		c.Get(t.Context(), Key{Server: "third"}, s.ask)
+		synctest.Wait()
+		if a := c.Get(t.Context(), Key{Server: "third"}, s.ask); a == nil || a.online != 6 {
+			t.Errorf("got %+v from a server that is back", a)
+		}
 		if a := c.Get(t.Context(), Key{Server: "broken"}, func(context.Context) ([]byte, error) { panic("boom") }); a != nil {
 			t.Errorf("got %+v from a panic", a)
 		}

@@ -11,10 +11,11 @@ import (
 
 // Bounds of a [Cache].
 const (
-	maxKept   = 1024     // answers, those that never came included
-	maxBytes  = 16 << 20 // they hold together
-	maxAsking = 64       // servers that are asked at once
-	tooOld    = 6        // times its age at which an answer is asked for again, an answer is not shown any more
+	maxKept   = 1024            // answers, those that never came included
+	maxBytes  = 16 << 20        // they hold together
+	maxAsking = 64              // servers that are asked at once
+	tooOld    = 6               // times its age at which an answer is asked for again, an answer is not shown any more
+	retry     = 5 * time.Second // after a server did not answer, at the latest
 )
 
 // Key is what a server is asked: by which name of a host, and as a client of which protocol.
@@ -80,8 +81,11 @@ func (c *Cache) Get(ctx context.Context, k Key, ask func(context.Context) ([]byt
 		e = &kept{}
 		c.kept[k] = e
 	}
-	age := now.Sub(e.at)
-	if age >= c.fresh && e.asked == nil && c.now < maxAsking && !c.closed {
+	age, fresh := now.Sub(e.at), c.fresh
+	if e.answer == nil {
+		fresh = min(fresh, retry)
+	}
+	if age >= fresh && e.asked == nil && c.now < maxAsking && !c.closed {
 		e.asked = make(chan struct{})
 		c.now++
 		c.asking.Go(func() { c.ask(k, e, ask) })

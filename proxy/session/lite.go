@@ -1,0 +1,152 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// forward passes a connection on as it is, from its handshake on, to the first of some servers that can be reached. What
+// goes by then is not looked at: nobody logs in here, so there is no player and no version that is unknown.
+func (s *Session) forward(names []string, handshake frame.Frame) {
+	head := bytes.Clone(s.r.Raw(handshake.Start, handshake.End))
+	if !s.core.cfg.LoginGate(s.address.Addr()) {
+		s.refuse(EndThrottled, plain("You are logging in too often. Wait a moment and try again."))
+		return
+	}
+	if !s.patience(s.set().Timeouts.Login) {
+		s.broke(nil)
+		return
+	}
+	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set().Timeouts.Login))
+	defer cancel()
+	var to net.Conn
+	var server *backend.Server
+	gone := s.whileConnected(ctx, func(ctx context.Context) { server, to = s.reach(ctx, names) })
+	if to != nil {
+		defer to.Close()
+	}
+	counters := &s.core.Counters.Lite
+	switch {
+	case gone != nil:
+		s.broke(gone)
+		return
+	case to == nil:
+		counters.Failed.Add(1)
+		s.refuse(EndNoServer, plain("No server is available. Try again in a moment."))
+		return
+	}
+	s.socketsMu.Lock()
+	s.sockets[to] = struct{}{}
+	s.socketsMu.Unlock()
+	s.pending()
+	s.ending = EndForwarded
+	counters.Connections.Add(1)
+	counters.Open.Add(1)
+	defer counters.Open.Add(-1)
+	s.log.Info("connection passed on", "host", printable(s.host), "backend", server.Name, "protocol", s.protocol)
+
+	to.SetWriteDeadline(time.Now().Add(s.set().Timeouts.Write))
+	head = append(head, s.r.Rest()...)
+	n, err := to.Write(head)
+	counters.Bytes[proto.Serverbound].Add(uint64(n))
+	if err != nil {
+		s.log.Warn("server took a connection but no bytes", "backend", server.Name, "error", err)
+		return
+	}
+	s.pipe(to)
+}
+
+// reach connects to the first of some servers that can be reached; nil: none can.
+func (s *Session) reach(ctx context.Context, names []string) (*backend.Server, net.Conn) {
+	for _, name := range names {
+		b := s.set().server(name)
+		if b == nil {
+			s.log.Warn("a server to pass connections on to is not configured; skipped", "backend", name)
+			continue
+		}
+		s.core.Counters.Dials.Add(1)
+		to, err := b.Open(ctx, s.address, s.set().Timeouts.BackendDial)
+		if err == nil {
+			return b, to
+		}
+		s.core.Counters.DialFails.Add(1)
+		if ctx.Err() != nil {
+			break
+		}
+		s.log.Warn("server to pass connections on to cannot be reached", "backend", name, "error", printable(err.Error()))
+	}
+	return nil, nil
+}
+
+// pipe joins the client and a server until both have said all they had to. When one side has closed, the other may still
+// finish; when one is broken, what was under way gets a moment.
+func (s *Session) pipe(to net.Conn) {
+	bytes := &s.core.Counters.Lite.Bytes
+	ended := make(chan error, 2)
+	pour := func(dst, src net.Conn, n *atomic.Uint64) {
+		var err error
+		defer func() { ended <- err }()
+		defer s.caught()
+		err = s.pour(dst, src, n)
+	}
+	go pour(to, s.conn, &bytes[proto.Serverbound])
+	go pour(s.conn, to, &bytes[proto.Clientbound])
+	hangUp := func() {
+		s.conn.Close()
+		to.Close()
+	}
+	var late <-chan time.Time
+	for open := 2; open > 0; {
+		select {
+		case err := <-ended:
+			open--
+			if wait := s.set().Timeouts.Read; late == nil {
+				if err != nil {
+					s.log.Debug("a connection that is passed on broke", "error", err)
+					wait = grace
+				}
+				late = time.After(wait)
+			}
+		case <-late:
+			hangUp()
+		case <-s.mail.poke:
+			if o := s.mail.orders(); o != nil { // there is no way to tell the client why
+				s.ending = o.ending
+				hangUp()
+			}
+		}
+	}
+}
+
+// pour copies bytes, within the kernel where both ends are sockets, until src is at its end, which it passes on. A side
+// may be silent for as long as it likes, but not leave what is sent to it lying: since time spent on that cannot be seen
+// from here, reading is interrupted once in a write timeout, and a write that is under way then has one more.
+func (s *Session) pour(dst, src net.Conn, n *atomic.Uint64) error {
+	for {
+		begun, patience := time.Now(), s.set().Timeouts.Write
+		src.SetReadDeadline(begun.Add(patience))
+		dst.SetWriteDeadline(begun.Add(2 * patience))
+		m, err := io.Copy(dst, src)
+		n.Add(uint64(m))
+		switch {
+		case err == nil:
+			if c, ok := dst.(interface{ CloseWrite() error }); ok {
+				return c.CloseWrite()
+			}
+			return nil
+		case !isTimeout(err):
+			return err
+		case time.Since(begun) >= 2*patience:
+			return errors.New("what was sent was not taken in time")
+		}
+	}
+}
