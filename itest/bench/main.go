@@ -54,6 +54,7 @@ func main() {
 	fmt.Printf("%s, %s, %d CPUs, %s; medians of %d rounds of %v\n", time.Now().Format(time.DateTime), machine(), runtime.NumCPU(), runtime.Version(), *rounds, *window)
 	good := true
 	if *only != "proxy" {
+		good = insideTable() && good
 		good = voiceTable(target, *rounds, *window) && good
 	}
 	if *only != "voice" {

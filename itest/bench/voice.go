@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +37,7 @@ type voiceServer struct {
 	start func(s scenario) (*process, error)
 	path  func(g, i int) string
 	tls   bool
+	all   bool // every capability is negotiated, and the groups take all ways that there are
 }
 
 type voiceResult struct {
@@ -73,17 +76,29 @@ func (v voiceServer) run(s scenario, warm, window time.Duration) (r voiceResult,
 		readers.Wait()
 	}()
 	for j := range conns {
-		c, err := dialVoice(p.addr, v.path(j/s.clients, j%s.clients), v.tls)
+		c, err := dialVoice(p.addr, v.path(j/s.clients, j%s.clients), v.tls, v.all)
 		if err != nil {
 			return r, err
 		}
 		conns[j] = c
+		if v.all {
+			c.kind = wayOf(j / s.clients).kind()
+			if wayOf(j/s.clients) == byGroup {
+				c.team = base64.StdEncoding.EncodeToString(fmt.Append(nil, "g", j/s.clients))
+				if j%s.clients == 0 {
+					if err := c.text("SSVC_GROUP_V1:CREATE NORMAL 0 " + c.team + " -"); err != nil {
+						return r, err
+					}
+					c.joined = true
+				}
+			}
+		}
 		readers.Go(func() {
 			c.read(func(payload []byte) {
-				if len(payload) != downHead+opusSize {
+				if len(payload) != downHead+c.kinds+opusSize {
 					return
 				}
-				now, at := int64(time.Since(base)), int64(binary.BigEndian.Uint64(payload[downHead:]))
+				now, at := int64(time.Since(base)), int64(binary.BigEndian.Uint64(payload[downHead+c.kinds:]))
 				if a, b := from.Load(), until.Load(); now >= a && now < b {
 					heard.Add(1)
 					d.add(time.Duration(now - at))
@@ -120,6 +135,13 @@ func (v voiceServer) run(s scenario, warm, window time.Duration) (r voiceResult,
 		}
 	}
 	time.Sleep(warm)
+	if v.all { // everybody is where it is heard before anything counts
+		for deadline := time.Now().Add(10 * time.Second); !settled(conns); time.Sleep(10 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				return r, fmt.Errorf("%s %v: not everybody has joined its group", v.name, s)
+			}
+		}
+	}
 	cpu0, start := p.cpu(), time.Since(base)
 	from.Store(int64(start))
 	time.Sleep(window)
@@ -142,17 +164,59 @@ func (v voiceServer) run(s scenario, warm, window time.Duration) (r voiceResult,
 	}, nil
 }
 
+// way is how a group's frames reach its members.
+type way int
+
+const (
+	byDistance way = iota
+	byGroup
+	byDeclaration
+	byClip
+	ways
+)
+
+// wayOf divides the groups of a scenario. The target declares for the third of each four.
+func wayOf(g int) way { return way(g) % ways }
+
+// kind is what a speaker's frames begin with.
+func (w way) kind() byte {
+	if w == byClip {
+		return 1
+	}
+	return 0
+}
+
+func settled(conns []*voiceConn) bool {
+	for _, c := range conns {
+		if c.team != "" && !c.in.Load() {
+			return false
+		}
+	}
+	return true
+}
+
 // voiceConn is the cheapest client that can be measured with: it speaks what
-// audio 2 negotiates and nothing else.
+// audio 2 negotiates and nothing else, or what everything does.
 type voiceConn struct {
 	conn   net.Conn
 	br     *bufio.Reader
 	stream uint64
 	seq    uint64
 	out    []byte
+
+	kinds  int    // bytes for the kind at the front of each frame
+	kind   byte   // of what it sends
+	team   string // in base64: the voice group that it is to be in; empty: none
+	joined bool   // has asked for that; the reader's
+	in     atomic.Bool
+	mu     sync.Mutex // of writing
 }
 
-func dialVoice(addr, path string, secure bool) (*voiceConn, error) {
+// everything asks for all that there is.
+const everything = "X-SocketSVC-Status: 1\r\nX-SocketSVC-Spatial: 1\r\nX-SocketSVC-Speakers: 1\r\nX-SocketSVC-Soundboard: 2\r\n" +
+	"X-SocketSVC-Groups: 2\r\nX-SocketSVC-Group-Edit: 1\r\nX-SocketSVC-Pose: 1\r\n"
+
+func dialVoice(addr, path string, secure, all bool) (*voiceConn, error) {
 	conn, err := net.Dial("tcp", addr)
 	if err != nil {
 		return nil, err
@@ -161,8 +225,15 @@ func dialVoice(addr, path string, secure bool) (*voiceConn, error) {
 		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // our own throw-away certificate on loopback
 	}
 	conn.SetDeadline(time.Now().Add(10 * time.Second))
-	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\nX-SocketSVC-Audio: 2\r\n\r\n", path, addr)
+	more := ""
+	if all {
+		more = everything
+	}
+	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\nSec-WebSocket-Version: 13\r\nX-SocketSVC-Audio: 2\r\n%s\r\n", path, addr, more)
 	c := &voiceConn{conn: conn, br: bufio.NewReaderSize(conn, 4096), stream: rand.Uint64() >> 1}
+	if all {
+		c.kinds = 1
+	}
 	resp, err := http.ReadResponse(c.br, nil)
 	if err == nil && resp.StatusCode != http.StatusSwitchingProtocols {
 		err = fmt.Errorf("%s: %s", path, resp.Status)
@@ -177,16 +248,45 @@ func dialVoice(addr, path string, secure bool) (*voiceConn, error) {
 
 // speak sends one frame; its first eight bytes of audio are the time of sending.
 func (c *voiceConn) speak(now int64) error {
-	var body [upHead + opusSize]byte
-	binary.BigEndian.PutUint64(body[:], c.stream)
+	var whole [1 + upHead + opusSize]byte
+	whole[0] = c.kind
+	body := whole[1:]
+	binary.BigEndian.PutUint64(body, c.stream)
 	binary.BigEndian.PutUint64(body[8:], c.seq)
 	c.seq++
 	binary.BigEndian.PutUint64(body[upHead:], uint64(now))
+	return c.write(0x82, whole[1-c.kinds:])
+}
+
+func (c *voiceConn) text(s string) error { return c.write(0x81, []byte(s)) }
+
+// write sends a message of less than 126 bytes, which it masks in place.
+func (c *voiceConn) write(op byte, body []byte) error {
 	mask := ws.NewMask()
-	ws.Cipher(body[:], mask, 0)
-	c.out = append(append(append(c.out[:0], 0x82, 0x80|byte(len(body))), mask[:]...), body[:]...)
+	ws.Cipher(body, mask, 0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.out = append(append(append(c.out[:0], op, 0x80|byte(len(body))), mask[:]...), body...)
 	_, err := c.conn.Write(c.out)
 	return err
+}
+
+// groups reads a snapshot of the groups: it joins its own once it is there.
+func (c *voiceConn) groups(text string) {
+	if c.team == "" || c.in.Load() || !strings.HasPrefix(text, "SSVC_GROUP") {
+		return
+	}
+	if strings.HasPrefix(text, "SSVC_GROUP_RESULT_V1") {
+		c.in.Store(strings.HasSuffix(text, " OK"))
+		return
+	}
+	for row := range strings.Lines(text) {
+		words := strings.Fields(row)
+		if len(words) == 7 && words[0] == "G" && words[6] == c.team && !c.joined {
+			c.joined = true
+			c.text("SSVC_GROUP_V1:JOIN " + words[1] + " -") // that it fails shows as not being in
+		}
+	}
 }
 
 func (c *voiceConn) read(fn func([]byte)) {
@@ -206,9 +306,10 @@ func (c *voiceConn) read(fn func([]byte)) {
 		switch h.OpCode {
 		case ws.OpBinary:
 			fn(b)
+		case ws.OpText:
+			c.groups(string(b))
 		case ws.OpPing:
-			f := ws.MaskFrame(ws.NewPongFrame(append([]byte(nil), b...)))
-			if ws.WriteFrame(c.conn, f) != nil {
+			if c.write(0x8a, append([]byte(nil), b...)) != nil {
 				return
 			}
 		}
@@ -296,11 +397,14 @@ func voiceTable(target string, rounds int, window time.Duration) bool {
 	self := selfPath()
 	servers := []voiceServer{
 		{"bare fan-out", func(scenario) (*process, error) { return launch(true, self, "fanout", "127.0.0.1:0") },
-			func(g, _ int) string { return fmt.Sprint("/", g) }, false},
-		{"earshot", func(scenario) (*process, error) { return launch(true, target, "-listen", "127.0.0.1:0") }, voicePath, false},
+			func(g, _ int) string { return fmt.Sprint("/", g) }, false, false},
+		{"earshot", func(scenario) (*process, error) { return launch(true, target, "-listen", "127.0.0.1:0") }, voicePath, false, false},
 		{"earshot wss", func(scenario) (*process, error) {
 			return launch(true, target, "-listen", "127.0.0.1:0", "-tls")
-		}, voicePath, true},
+		}, voicePath, true, false},
+		{"earshot, all", func(scenario) (*process, error) {
+			return launch(true, target, "-listen", "127.0.0.1:0", "-all")
+		}, voicePath, false, true},
 	}
 	fmt.Printf("%-10s %-13s %9s %7s %7s %6s %8s %8s %10s %9s  %s\n", "voice", "server", "frames/s", "µs/fr", "x bare", "cores", "p50 ms", "p99 ms", "KiB/client", "lost %", "goal")
 	good := true
@@ -347,6 +451,9 @@ func voiceTable(target string, rounds int, window time.Duration) bool {
 			case 2:
 				w := ratio("earshot")
 				goal = verdict(w <= 1.1, fmt.Sprintf("wss/ws %.2f ≤ 1.1", w), &good)
+			case 3:
+				w := ratio("earshot")
+				goal = verdict(w <= 1.15 && lost < .01, fmt.Sprintf("with every capability/without %.2f ≤ 1.15, none lost", w), &good)
 			}
 			fmt.Printf("%-10s %-13s %9.0f %7.2f %7.2f %6.2f %8.2f %8.2f %10.1f %9.2f  %s\n", s, v.name,
 				med(func(r voiceResult) float64 { return r.rate }), med(func(r voiceResult) float64 { return r.perFrame }), x,

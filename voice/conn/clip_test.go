@@ -259,35 +259,6 @@ func TestBadKindIsCounted(t *testing.T) {
 	})
 }
 
-// TestNoAllocationPerClipOrChannel goes from the frame's bytes to the listeners' sockets.
-func TestNoAllocationPerClipOrChannel(t *testing.T) {
-	b := crowd(t, 20, board2)
-	defer b.close()
-	time.Sleep(50 * time.Millisecond) // the last turns are over
-	k := b.all[0]
-	k.Binary(framed(wire.Board, 1, 0))
-	k.clips.frames.rate, k.clips.slots[0].frames.rate = 1<<20, 1<<20 // only the budgets stand in the way of measuring
-	f := route.Frame{Kind: route.Channel, Speaker: uuid.UUID{1}, Channel: uuid.UUID{2}, Gain: 9, Stream: 1, Opus: speech}
-	p := framed(wire.Board, 1, 1)
-	run := func() {
-		k.Binary(p)
-		k.Deliver(&f)
-		time.Sleep(time.Millisecond) // as much as the peers take: an outbox that grows and shrinks does allocate
-	}
-	for range 100 {
-		run() // the outboxes grow
-	}
-	before := b.cfg.Stats.Delivered.Load()
-	const runs = 300
-	allocs := testing.AllocsPerRun(runs, run)
-	if n := b.cfg.Stats.Delivered.Load() - before; n != (runs+1)*19 {
-		t.Fatalf("%d clips delivered, want %d", n, (runs+1)*19)
-	}
-	if allocs >= 1 {
-		t.Errorf("%v allocations per clip to 19 listeners and one channel's frame", allocs)
-	}
-}
-
 // Whatever is delivered, a client gets no byte that it did not negotiate.
 func TestKindsAreForWhoNegotiatedThem(t *testing.T) {
 	for name, c := range map[string]caps.Set{"v1": {}, "v2": {Audio: 2}} {

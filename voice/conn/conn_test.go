@@ -19,7 +19,10 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
@@ -190,7 +193,7 @@ func TestFloodInTime(t *testing.T) {
 	})
 }
 
-// crowd is n clients on real sockets who all hear each other.
+// crowd is n clients on real sockets, each in earshot of all others.
 func crowd(t testing.TB, n int, c caps.Set) *bench {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -209,58 +212,158 @@ func crowd(t testing.TB, n int, c caps.Set) *bench {
 		}
 		b.join(conn, peer, c)
 	}
+	b.reaches(n - 1)
+	return b
+}
+
+// reaches waits until the first client is heard by so many.
+func (b *bench) reaches(n int) {
+	b.t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if heard, _ := b.all[0].mic.Send(b.cfg.Hub.Table(), 1, 0, speech); heard == n-1 {
-			return b
+		if heard, _ := b.all[0].mic.Send(b.cfg.Hub.Table(), 1, 0, speech); heard == n {
+			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("not everybody hears")
+			b.t.Fatalf("not heard by %d", n)
 		}
+	}
+	time.Sleep(50 * time.Millisecond) // the last turns are over
+}
+
+// scatter puts everybody out of everybody's earshot.
+func (b *bench) scatter() {
+	for i, k := range b.all {
+		k.member.Player.SetPose(&world.Pose{X: float64(1000 * i), Place: k.member.Player.Facts().Place})
 	}
 }
 
-// TestNoAllocationPerDeliveredFrame goes from the frame's bytes to the listeners' sockets.
-func TestNoAllocationPerDeliveredFrame(t *testing.T) {
-	for name, c := range map[string]caps.Set{"v1": {}, "v2": {Audio: 2}, "spatial": {Audio: 2, Spatial: 1}} {
-		t.Run(name, func(t *testing.T) {
-			b := crowd(t, 20, c)
-			defer b.close()
-			time.Sleep(50 * time.Millisecond) // the last turns are over
-			p := frame(1, 1, speech)
-			if c.Audio != 2 {
-				p = speech
+// ways are all ways on which a frame reaches listeners, each with what negotiates it. They send one frame from the bytes
+// that a client sent, or of a channel, into the sockets of all others, and return to how many.
+var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
+	"v1": func(t testing.TB, n int) (*bench, func() int) {
+		b := crowd(t, n, caps.Set{})
+		return b, b.sends(speech)
+	},
+	"v2": func(t testing.TB, n int) (*bench, func() int) {
+		b := crowd(t, n, caps.Set{Audio: 2})
+		return b, b.sends(frame(1, 1, speech))
+	},
+	"spatial": func(t testing.TB, n int) (*bench, func() int) {
+		b := crowd(t, n, caps.Set{Audio: 2, Spatial: 1})
+		return b, b.sends(frame(1, 1, speech))
+	},
+	"soundboard": func(t testing.TB, n int) (*bench, func() int) {
+		b := crowd(t, n, board2)
+		k := b.all[0]
+		k.Binary(framed(wire.Board, 1, 0))
+		k.clips.frames.rate, k.clips.slots[0].frames.rate = 1<<30, 1<<30
+		return b, b.sends(framed(wire.Board, 1, 1))
+	},
+	"group": func(t testing.TB, n int) (*bench, func() int) {
+		b := crowd(t, n, caps.Set{Audio: 2, Spatial: 1, Status: 1, Groups: 2})
+		b.scatter()
+		team := group.Record{ID: uuid.UUID{1}, Name: "team", Type: line.NormalGroup.String()}
+		limits := group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}, Persistent: true}
+		if err := errors.Join(b.cfg.Hub.SetGroups(limits), b.cfg.Hub.Apply(hub.Changes{Groups: []group.Record{team}})); err != nil {
+			t.Fatal(err)
+		}
+		for _, k := range b.all {
+			b.cfg.Hub.Ask(k.member, line.GroupRequest{Verb: line.Join, Group: team.ID})
+		}
+		b.reaches(n - 1)
+		return b, b.sends(frame(1, 1, speech))
+	},
+	"declared": func(t testing.TB, n int) (*bench, func() int) {
+		b := crowd(t, n, caps.Set{Audio: 2, Spatial: 1})
+		b.scatter()
+		if err := b.cfg.Hub.Declare(func(book *relation.Book) error {
+			for _, k := range b.all {
+				if err := book.AddMembers("radio", k.member.Player.ID); err != nil {
+					return err
+				}
 			}
-			k := b.all[0]
-			k.frames.rate = 1 << 20 // only the budget stands in the way of measuring
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		b.reaches(n - 1)
+		return b, b.sends(frame(1, 1, speech))
+	},
+	"speaker": func(t testing.TB, n int) (*bench, func() int) {
+		b := crowd(t, n, caps.Set{Audio: 2, Spatial: 1})
+		c, at := route.NewChannel(uuid.UUID{9}), &route.Loud{Place: b.all[0].member.Player.Facts().Place, Volume: 1, Range: 10}
+		var seq int64
+		return b, func() int { // with a microphone, which is kept from its player
+			seq++
+			return c.Send(b.cfg.Hub.Table(), at, &b.all[0].member.Member, 1, seq, speech)
+		}
+	},
+}
+
+// sends has the first client send a frame, without a budget.
+func (b *bench) sends(p []byte) func() int {
+	k := b.all[0]
+	k.frames.rate = 1 << 30
+	return func() int {
+		before := b.cfg.Stats.Delivered.Load()
+		k.Binary(p)
+		return int(b.cfg.Stats.Delivered.Load() - before)
+	}
+}
+
+// TestNoAllocationPerDeliveredFrame goes from the frame's bytes to the listeners' sockets, on every way there is.
+func TestNoAllocationPerDeliveredFrame(t *testing.T) {
+	for name, way := range ways {
+		t.Run(name, func(t *testing.T) {
+			b, send := way(t, 20)
+			defer b.close()
 			run := func() {
-				k.Binary(p)
+				if n := send(); n != 19 {
+					t.Fatalf("delivered to %d of 19", n)
+				}
 				time.Sleep(time.Millisecond) // as much as the peers take: an outbox that grows and shrinks does allocate
 			}
 			for range 100 {
 				run() // the outboxes grow
 			}
-			before := b.cfg.Stats.Delivered.Load()
-			const runs = 300
-			allocs := testing.AllocsPerRun(runs, run)
-			if n := b.cfg.Stats.Delivered.Load() - before; n != (runs+1)*19 {
-				t.Fatalf("%d frames delivered, want %d", n, (runs+1)*19)
-			}
-			if allocs >= 1 {
+			if allocs := testing.AllocsPerRun(300, run); allocs >= 1 {
 				t.Errorf("%v allocations per frame to 19 listeners", allocs)
 			}
 		})
 	}
 }
 
-// BenchmarkDelivered is a frame from its bytes into twenty sockets, with the kernel's part in it.
+// BenchmarkDelivered is a frame from its bytes into twenty sockets, with the kernel's part in it, on every way there is.
 func BenchmarkDelivered(b *testing.B) {
-	t := crowd(b, 21, caps.Set{Audio: 2, Spatial: 1})
-	defer t.close()
-	k, p := t.all[0], frame(1, 1, speech)
-	k.frames.rate = 1 << 30
-	b.ReportAllocs()
-	for b.Loop() {
-		k.Binary(p)
+	for name, way := range ways {
+		b.Run(name, func(b *testing.B) {
+			t, send := way(b, 21)
+			defer t.close()
+			b.ReportAllocs()
+			for b.Loop() {
+				send()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20, "ns/delivered")
+		})
 	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/20, "ns/delivered")
+}
+
+// BenchmarkAllocations is what [TestNoAllocationPerDeliveredFrame] holds, as a figure: of a frame to twenty listeners who
+// have the time to read.
+func BenchmarkAllocations(b *testing.B) {
+	for name, way := range ways {
+		b.Run(name, func(b *testing.B) {
+			t, send := way(b, 21)
+			defer t.close()
+			for range 100 {
+				send()
+				time.Sleep(time.Millisecond)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				send()
+				time.Sleep(time.Millisecond)
+			}
+		})
+	}
 }
