@@ -89,12 +89,9 @@ func start(t testing.TB, settings string, args ...string) *program {
 		t.Fatal(err)
 	}
 	p := &program{t: t, addr: freeAddr(t), dir: t.TempDir()}
-	conf := filepath.Join(p.dir, "earshot.yml")
-	if err := os.WriteFile(conf, []byte(fmt.Sprintf("listen: %q\nlimits: {exempt: [127.0.0.0/8]}\n", p.addr)+settings), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.cmd = exec.Command(file, append([]string{"run", "--config", conf}, args...)...)
-	p.cmd.Stdout, p.cmd.Stderr = &p.log, &p.log
+	p.write(settings)
+	p.cmd = exec.Command(file, append([]string{"run", "--config", filepath.Join(p.dir, "earshot.yml")}, args...)...)
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = p.dir, &p.log, &p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -123,6 +120,19 @@ func start(t testing.TB, settings string, args ...string) *program {
 		if time.Now().After(end) {
 			t.Fatalf("earshot does not listen: %v", err)
 		}
+	}
+}
+
+// write changes the settings as editors do: a new file takes the place of the old one.
+func (p *program) write(settings string) {
+	p.t.Helper()
+	conf := filepath.Join(p.dir, "earshot.yml")
+	text := fmt.Sprintf("listen: %q\nlimits: {exempt: [127.0.0.0/8]}\n", p.addr) + settings
+	if err := os.WriteFile(conf+".new", []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+	if err := os.Rename(conf+".new", conf); err != nil {
+		p.t.Fatal(err)
 	}
 }
 

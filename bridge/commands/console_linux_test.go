@@ -5,90 +5,12 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
-	"sync"
 	"testing"
-	"time"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/earshot-mc/earshot/itest/peer"
 )
-
-// pty opens a pseudo terminal: what a person sees and types at, and what a program has as its standard input.
-func pty(t *testing.T) (person, program *os.File) {
-	t.Helper()
-	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { person.Close() })
-	var n int
-	raw, err := person.SyscallConn()
-	if err == nil {
-		err = raw.Control(func(fd uintptr) {
-			if err = unix.IoctlSetPointerInt(int(fd), unix.TIOCSPTLCK, 0); err == nil {
-				n, err = unix.IoctlGetInt(int(fd), unix.TIOCGPTN)
-			}
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", n), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { program.Close() })
-	return person, program
-}
-
-// screen collects what a person sees.
-type screen struct {
-	mu   sync.Mutex
-	cond *sync.Cond
-	all  strings.Builder
-	done chan struct{}
-}
-
-func watch(f *os.File) *screen {
-	s := &screen{done: make(chan struct{})}
-	s.cond = sync.NewCond(&s.mu)
-	go func() {
-		defer close(s.done)
-		buf := make([]byte, 4096)
-		for {
-			n, err := f.Read(buf)
-			s.mu.Lock()
-			s.all.Write(buf[:n])
-			s.cond.Broadcast()
-			s.mu.Unlock()
-			if err != nil {
-				return
-			}
-		}
-	}()
-	return s
-}
-
-// wait returns when want has been seen since the last wait.
-func (s *screen) wait(t *testing.T, want string) {
-	t.Helper()
-	stop := time.AfterFunc(10*time.Second, s.cond.Broadcast)
-	defer stop.Stop()
-	end := time.Now().Add(10 * time.Second)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for !strings.Contains(s.all.String(), want) {
-		if time.Now().After(end) {
-			t.Fatalf("%q is not seen, but %q", want, s.all.String())
-		}
-		s.cond.Wait()
-	}
-	rest := s.all.String()
-	rest = rest[strings.Index(rest, want)+len(want):]
-	s.all.Reset()
-	s.all.WriteString(rest)
-}
 
 // run starts a console, and gives a way to wait for its end.
 func run(t *testing.T, c *Console) (stop func(), ended chan error) {
@@ -100,7 +22,8 @@ func run(t *testing.T, c *Console) (stop func(), ended chan error) {
 }
 
 func TestConsoleTerminal(t *testing.T) {
-	person, program := pty(t)
+	x := peer.NewTerminal(t)
+	program := x.Program
 	before, err := term.GetState(int(program.Fd()))
 	if err != nil {
 		t.Fatal(err)
@@ -109,38 +32,37 @@ func TestConsoleTerminal(t *testing.T) {
 	cfg.Aliases = map[string][]string{"hub": {"lobby"}}
 	commands := must(t, cfg)
 	c := NewConsole(program, program, func() *Commands { return commands })
-	s := watch(person)
 	stop, ended := run(t, c)
-	s.wait(t, "> ")
-	fmt.Fprint(person, "/earshot version\r")
-	s.wait(t, "Earshot 1.2.3\r\n> ")
+	x.Await("> ")
+	x.Type("/earshot version\r")
+	x.Await("Earshot 1.2.3\r\n> ")
 
 	// A log line does not run into what is being typed, which stands below it again.
-	fmt.Fprint(person, "fin")
-	s.wait(t, "fin")
+	x.Type("fin")
+	x.Await("fin")
 	fmt.Fprintln(c, "log line")
-	s.wait(t, "log line\r\n> fin")
-	fmt.Fprint(person, "d jeb_\r")
-	s.wait(t, "jeb_ is on Survival.")
+	x.Await("log line\r\n> fin")
+	x.Type("d jeb_\r")
+	x.Await("jeb_ is on Survival.")
 
 	// The arrow up brings back the line before.
-	fmt.Fprint(person, "\x1b[A\r")
-	s.wait(t, "find jeb_")
-	s.wait(t, "jeb_ is on Survival.")
+	x.Type("\x1b[A\r")
+	x.Await("find jeb_")
+	x.Await("jeb_ is on Survival.")
 
 	// Tab completes names of commands and arguments, as far as they agree; then it shows what there is.
-	fmt.Fprint(person, "fi\t")
-	s.wait(t, "find ")
-	fmt.Fprint(person, "JE\t\r")
-	s.wait(t, "jeb_ is on Survival.")
-	fmt.Fprint(person, "glist \t")
-	s.wait(t, "all  broken  empty  lobby  Survival")
-	fmt.Fprint(person, "lo\t\r")
-	s.wait(t, "lobby (2)")
-	fmt.Fprint(person, "/s\t")
-	s.wait(t, "send  server  shutdown")
-	fmt.Fprint(person, "er\tx\x01\x0b/nothing\t\r") // from the front, all deleted
-	s.wait(t, "There is no command nothing.")
+	x.Type("fi\t")
+	x.Await("find ")
+	x.Type("JE\t\r")
+	x.Await("jeb_ is on Survival.")
+	x.Type("glist \t")
+	x.Await("all  broken  empty  lobby  Survival")
+	x.Type("lo\t\r")
+	x.Await("lobby (2)")
+	x.Type("/s\t")
+	x.Await("send  server  shutdown")
+	x.Type("er\tx\x01\x0b/nothing\t\r") // from the front, all deleted
+	x.Await("There is no command nothing.")
 
 	stop()
 	if err := <-ended; err != nil {
@@ -150,26 +72,23 @@ func TestConsoleTerminal(t *testing.T) {
 		t.Errorf("the terminal is not as it was: %v", err)
 	}
 	fmt.Fprintln(c, "after") // goes straight to the terminal, which translates it
-	s.wait(t, "after\r\n")
-	program.Close()
-	<-s.done
+	x.Await("after\r\n")
+	x.Close()
 }
 
 // Ctrl-C and Ctrl-D end the program, in whatever line.
 func TestConsoleQuit(t *testing.T) {
 	for name, keys := range map[string]string{"ctrl-c": "abc\x03", "ctrl-d": "\x04"} {
-		person, program := pty(t)
+		x := peer.NewTerminal(t)
 		_, cfg := setup()
 		commands := must(t, cfg)
-		s := watch(person)
-		_, ended := run(t, NewConsole(program, program, func() *Commands { return commands }))
-		s.wait(t, "> ")
-		fmt.Fprint(person, keys)
+		_, ended := run(t, NewConsole(x.Program, x.Program, func() *Commands { return commands }))
+		x.Await("> ")
+		x.Type(keys)
 		if err := <-ended; err != ErrQuit {
 			t.Errorf("%s: %v", name, err)
 		}
-		program.Close()
-		<-s.done
+		x.Close()
 	}
 }
 

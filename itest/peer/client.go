@@ -29,7 +29,7 @@ type Client struct {
 
 // Await returns the next event of a kind about this client that matches (nil: any), behind the one
 // the last Await of that kind returned. Kinds of both clients: login, moved (by the server), payload,
-// state, kicked, end, lost; bots: spawn, respawn, death, pos, game, mount, dismount, chat, actionbar,
+// state, kicked, end, lost; bots: spawn, respawn, death, pos, game, mount, dismount, chat, actionbar, commands,
 // listed and unlisted (in the tab list); raw clients: success, packet.
 func (c *Client) Await(kind string, match func(Event) bool) Event {
 	c.c.t.Helper()
@@ -151,6 +151,12 @@ func (b *Bot) Look(yaw, pitch float64) {
 
 // Chat says something; a text that begins with / is a command.
 func (b *Bot) Chat(text string) { b.c.t.Helper(); b.do("chat", command{"text": text}) }
+
+// Complete presses the Tab key behind text, and gives what there is to choose from.
+func (b *Bot) Complete(text string) []string {
+	b.c.t.Helper()
+	return b.do("complete", command{"text": text}).Names
+}
 
 // Steer presses keys in a vehicle: left and forward are -1, 0 or 1.
 func (b *Bot) Steer(left, forward int) {

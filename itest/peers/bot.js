@@ -32,6 +32,7 @@ function join ({ name, host, port, fakeHost }) {
   b._client.on('custom_payload', p => say({ ev: 'payload', name, state: b._client.state, channel: p.channel, data: raw(p.data) }))
   for (const n of ['chat', 'system_chat']) b._client.on(n, p => { if (p.position === 2 || p.isActionBar) say({ ev: 'actionbar', name, text: text(p.message ?? p.content) }) })
   b._client.on('action_bar', p => say({ ev: 'actionbar', name, text: text(p.text) }))
+  b._client.on('declare_commands', p => say({ ev: 'commands', name, names: p.nodes[p.rootIndex].children.map(i => p.nodes[i].extraNodeData?.name) }))
   let told = 0
   b.on('move', () => { if (Date.now() - told >= 100) { told = Date.now(); say({ ev: 'pos', name, ...place(b) }) } })
 }
@@ -80,6 +81,7 @@ commands({
   },
   where (q) { const b = bot(q.name); return { ...place(b), ...degrees(b), entity: b.entity.id, vehicle: b.vehicle?.id, mode: b.game.gameMode, world: b.game.dimension, names: Object.keys(b.players) } },
   chat (q) { bot(q.name).chat(q.text) },
+  async complete (q) { return { names: (await bot(q.name).tabComplete(q.text, false, false, 40000)).map(m => m.match ?? m) } },
   register (q) {
     bot(q.name)._client.write('custom_payload', { channel: P < 393 ? 'REGISTER' : 'minecraft:register', data: Buffer.from(q.channels.join('\0')) })
   },
