@@ -74,7 +74,7 @@ func TestFilesAndLanguages(t *testing.T) {
 	german := write("languages/de.yml", "ping: \"Dein Ping: <ping>\"\n")
 	write("languages/.de.yml.swp", "\x00")
 	write("languages/.de.yml", "{{")
-	main := write(FileName, "forwarding: {mode: modern, secret-file: fwd}\ntls: {certificate: c.pem, key: k.pem}\n")
+	main := write(FileName, "forwarding: {mode: modern, secret-file: fwd}\ntls: {certificate: c.pem, key: k.pem}\nstatus: {icon: i.png}\nhosts: {a.b: {icon: h.png}}\nbedrock: {key-file: fwd}\n")
 	secret := write("fwd", "word")
 	l, err = Load("", dir, nil)
 	if err != nil {
@@ -83,7 +83,7 @@ func TestFilesAndLanguages(t *testing.T) {
 	if l.Texts["de"]["ping"] != "Dein Ping: <ping>" || len(l.Texts) != 1 {
 		t.Errorf("texts %v", l.Texts)
 	}
-	for _, f := range []string{main, secret, german, filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem")} {
+	for _, f := range []string{main, secret, german, filepath.Join(dir, "c.pem"), filepath.Join(dir, "k.pem"), filepath.Join(dir, "i.png"), filepath.Join(dir, "h.png")} {
 		if !slices.Contains(l.Files, f) {
 			t.Errorf("%s is not among %v", f, l.Files)
 		}

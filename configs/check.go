@@ -22,14 +22,19 @@ func under(dir, file string) string {
 
 // paths makes file names independent of the working directory.
 func (l *Loaded) paths(dir string) {
-	for _, p := range []*string{&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.Bedrock.KeyFile} {
-		*p = under(dir, *p)
-		if *p != "" && !strings.HasPrefix(*p, "data:") {
-			l.Files = append(l.Files, *p)
+	path := func(file string) string {
+		file = under(dir, file)
+		if file != "" && !strings.HasPrefix(file, "data:") {
+			l.Files = append(l.Files, file)
 		}
+		return file
 	}
-	for name, h := range l.Hosts {
-		h.Icon = under(dir, h.Icon)
+	for _, p := range []*string{&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.Bedrock.KeyFile} {
+		*p = path(*p)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
+		h := l.Hosts[name]
+		h.Icon = path(h.Icon)
 		l.Hosts[name] = h
 	}
 }
