@@ -37,6 +37,7 @@ func (l *Loaded) paths(dir string) {
 		h.Icon = path(h.Icon)
 		l.Hosts[name] = h
 	}
+	l.Voice.Sounds = under(dir, l.Voice.Sounds) // whose files are no part of the configuration
 }
 
 // secrets reads the secret files and fills in what servers take from the

@@ -96,6 +96,8 @@ type Voice struct {
 	Groups     Groups             `yaml:"groups"`
 	Soundboard bool               `yaml:"soundboard"` // clips that players play to those around
 
+	Sounds string `yaml:"sounds"` // a directory
+
 	// Who is given whose voice outright.
 	Domains map[string][]string `yaml:"domains"` // by name: the UUIDs of players who all hear each other
 	Listens []Listen            `yaml:"listens"`
@@ -232,6 +234,7 @@ func Default() Config {
 				Enabled: true, Max: 200, Members: 100, Types: slices.Clone(GroupTypes), Passwords: true, Persistent: true,
 			},
 			Soundboard: true,
+			Sounds:     "sounds",
 			Domains:    map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
 		},
 		Proxy:       ProxyProtocol{Trusted: []string{}},

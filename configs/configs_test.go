@@ -102,8 +102,10 @@ func TestEffectiveLoadsAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := filepath.Join(t.TempDir(), "x.yml")
+	dir := t.TempDir()
+	f := filepath.Join(dir, "x.yml")
 	os.WriteFile(f, []byte(l.Effective()), 0o600)
+	l.Voice.Sounds = filepath.Join(dir, l.Voice.Sounds)
 	again, err := Load(f, "", nil)
 	if err != nil {
 		t.Fatal(err)

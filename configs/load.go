@@ -68,10 +68,10 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	if err := l.secrets(src, filepath.Dir(file)); err != nil {
 		return nil, err
 	}
-	l.paths(filepath.Dir(file))
 	if file != "" {
 		dir = filepath.Dir(file)
 	}
+	l.paths(dir)
 	if err := l.texts(dir); err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/speaker"
 )
 
 // Bits are the permissions of one player that voice asks for.
@@ -90,11 +91,17 @@ func (g *Gateway) SetDeclared(d relation.Declarations) error {
 	return g.hub.Declare(func(b *relation.Book) error { return b.Fix(d) })
 }
 
+// SetSounds says in which directory the files are that administrators' speakers play.
+func (g *Gateway) SetSounds(dir string) { g.book.SetSounds(speaker.Sounds(dir)) }
+
+// Domains are the names of all declared domains, sorted. It does not wait for a turn. Do not write to them.
+func (g *Gateway) Domains() []string { return g.hub.Domains() }
+
 // Apply takes in state that is not to be stored. What can be taken is; the error names the rest.
 func (g *Gateway) Apply(c Changes) error { return g.hub.Apply(c) }
 
 // Why walks the checks for a speaker's microphone and a listener, in their order, and says which is the first that
 // silences it, or how loudly it is heard. It is the same decision as the one about frames.
-func (g *Gateway) Why(speaker, listener uuid.UUID) (Why, error) {
-	return g.hub.Explain(speaker, listener)
+func (g *Gateway) Why(from, to uuid.UUID) (Why, error) {
+	return g.hub.Explain(from, to)
 }

@@ -48,6 +48,11 @@ type Config struct {
 	// Store keeps state that lasts; nil keeps nothing. [State] is one.
 	Store Store
 
+	// Sounds is the directory of the files that administrators' speakers play; empty is none. SpeakersChanged is told of
+	// what is to be stored of these speakers; see [speaker.NewBook].
+	Sounds          string
+	SpeakersChanged func(put []speaker.Record, gone []uuid.UUID)
+
 	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
 	// not block. nil tells nobody.
 	Notice func(player uuid.UUID, why Reason)
@@ -72,6 +77,7 @@ type Gateway struct {
 	stats    conn.Stats
 	hub      *hub.Hub
 	speakers *speaker.Set
+	book     *speaker.Book
 
 	ctx     context.Context // of the sockets
 	cancel  context.CancelFunc
@@ -112,6 +118,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	h.Log, h.Permissions, h.Store = cfg.Log, cfg.Permissions, cfg.Store
 	g.hub = h
 	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
+	g.book = speaker.NewBook(g.speakers, speaker.Sounds(cfg.Sounds), cfg.SpeakersChanged)
 	g.conf = conn.Config{
 		Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK, Speakers: g.speakers, Notice: cfg.Notice,
 	}
@@ -187,6 +194,9 @@ func (deaf) Text([]byte)   {}
 // Speakers are the speaker channels: sound from places, with names. It works until [Gateway.Close], which closes them.
 // They begin to sound for players who join later, too; what they are is not kept anywhere else.
 func (g *Gateway) Speakers() *speaker.Set { return g.speakers }
+
+// SpeakerBook holds those of them that administrators have set up, by name, with what can be stored of them.
+func (g *Gateway) SpeakerBook() *speaker.Book { return g.book }
 
 // SetSoundboard switches the soundboard on or off; that is in force for the next frame when it returns. While it is off
 // clients still negotiate it, and all that they send by it is dropped, so that they do not send it by the microphone.

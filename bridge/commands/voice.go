@@ -25,6 +25,8 @@ type Voice interface {
 	Mutes() ([]Mute, error)
 	// Why says in a sentence, without a full stop, why a listener hears a speaker or does not.
 	Why(speaker, listener uuid.UUID) (string, error)
+	Declarations
+	Speakers
 }
 
 // Mute is one mute.
@@ -36,51 +38,104 @@ type Mute struct {
 	Reason string    // empty: none was given
 }
 
-// voicePart is one thing that /voice can do, for who has the permission of its node. run reports
-// false for understood when the arguments do not fit, so that the usage is shown.
+// voicePart is one thing that /voice can do, for who has the permission of its node.
 type voicePart struct {
-	name, node, args string
-	run              func(c *Commands, src Source, args []string) (understood bool, err error)
+	name, node, args string // the name is one word or two
+	// run carries it out; raw is what args are the words of. It reports false for understood when the arguments do not fit,
+	// so that the usage is shown.
+	run func(c *Commands, src Source, args []string, raw string) (understood bool, err error)
+	// suggest completes what follows before, the arguments that are there. It must not wait. nil has nothing to say.
+	suggest func(c *Commands, src Source, before []string) []packet.Suggestion
 }
 
-var voiceParts = []voicePart{
-	{"mute", "voice.mute", " <player> [duration] [reason]", (*Commands).mute},
-	{"unmute", "voice.mute", " <player>", (*Commands).unmute},
-	{"muteall", "voice.mute", " <on|off>", (*Commands).muteAll},
-	{"mutes", "voice.mute", "", (*Commands).mutes},
-	{"why", "voice.why", " <speaker> <listener>", (*Commands).why},
+var voiceParts = slices.Concat([]voicePart{
+	{"mute", "voice.mute", " <player> [duration] [reason]", (*Commands).mute, func(c *Commands, src Source, before []string) []packet.Suggestion {
+		switch len(before) {
+		case 0:
+			return names{c}.Players(src)
+		case 1:
+			return suggest("10m", "1h", "1d", "7d")(src, before)
+		}
+		return nil
+	}},
+	{"unmute", "voice.mute", " <player>", (*Commands).unmute, only(players)},
+	{"muteall", "voice.mute", " <on|off>", (*Commands).muteAll, only(words("on", "off"))},
+	{"mutes", "voice.mute", "", (*Commands).mutes, nil},
+	{"why", "voice.why", " <speaker> <listener>", (*Commands).why, only(players, players)},
+}, declareParts, speakerParts)
+
+// suggester completes one argument.
+type suggester func(c *Commands, src Source) []packet.Suggestion
+
+func players(c *Commands, src Source) []packet.Suggestion { return names{c}.Players(src) }
+
+func words(all ...string) suggester {
+	return func(c *Commands, src Source) []packet.Suggestion { return suggest(all...)(src, nil) }
 }
+
+// only completes so many arguments, and many goes on with the last for ever.
+func only(each ...suggester) func(*Commands, Source, []string) []packet.Suggestion {
+	return func(c *Commands, src Source, before []string) []packet.Suggestion {
+		if len(before) >= len(each) {
+			return nil
+		}
+		return each[len(before)](c, src)
+	}
+}
+
+func many(each ...suggester) func(*Commands, Source, []string) []packet.Suggestion {
+	return func(c *Commands, src Source, before []string) []packet.Suggestion {
+		return each[min(len(before), len(each)-1)](c, src)
+	}
+}
+
+// voiceWords are the words that may follow these, of the parts that allowed lets through.
+func voiceWords(before []string, allowed func(p *voicePart) bool) (out []string) {
+	for i := range voiceParts {
+		p := &voiceParts[i]
+		name := strings.Fields(p.name)
+		if len(before) >= len(name) || !slices.EqualFunc(before, name[:len(before)], strings.EqualFold) || !allowed(p) {
+			continue
+		}
+		if word := name[len(before)]; !slices.Contains(out, word) {
+			out = append(out, word)
+		}
+	}
+	return out
+}
+
+func anyPart(*voicePart) bool { return true }
 
 func (c *Commands) voiceCommand() command.Command[Source] {
-	var words, nodes []string
+	var nodes []string
 	for _, p := range voiceParts {
-		words = append(words, p.name)
-		nodes = append(nodes, Permission(p.node))
+		if n := Permission(p.node); !slices.Contains(nodes, n) {
+			nodes = append(nodes, n)
+		}
 	}
 	return command.Command[Source]{
 		Name: "voice", Parts: nodes,
 		Args: []arg{
-			{Name: strings.Join(words, "|"), Suggest: func(src Source, _ []string) (out []packet.Suggestion) {
-				for _, p := range voiceParts {
-					if src.Allowed(Permission(p.node)) {
-						out = append(out, packet.Suggestion{Text: p.name})
-					}
-				}
-				return out
-			}},
-			{Name: "player|on|off", Kind: command.Token, Optional: true, Suggest: c.suggestVoice},
-			{Name: "duration|listener", Kind: command.Token, Optional: true, Suggest: c.suggestVoice},
-			{Name: "reason", Kind: command.Greedy, Optional: true},
+			{Name: strings.Join(voiceWords(nil, anyPart), "|"), Suggest: c.suggestVoice},
+			{Name: "more", Kind: command.Greedy, Optional: true, Suggest: c.suggestVoice},
 		},
 		Run: func(_ context.Context, src Source, args []string) error {
-			p := findVoicePart(args[0])
+			raw := strings.Join(args, " ")
+			words := strings.Fields(raw)
+			p := findVoicePart(words)
 			if p == nil {
-				return &command.UsageError{Usage: "/voice <" + strings.Join(words, "|") + ">"}
+				known := words[:1]
+				choice := voiceWords(known, anyPart)
+				if len(choice) == 0 {
+					known, choice = nil, voiceWords(nil, anyPart)
+				}
+				return &command.UsageError{Usage: strings.Join(append([]string{"/voice"}, known...), " ") + " <" + strings.Join(choice, "|") + ">"}
 			}
 			if !src.Allowed(Permission(p.node)) {
 				return fail("not-allowed")
 			}
-			understood, err := p.run(c, src, args[1:])
+			n := len(strings.Fields(p.name))
+			understood, err := p.run(c, src, words[n:], behind(raw, n))
 			if !understood {
 				return &command.UsageError{Usage: "/voice " + p.name + p.args}
 			}
@@ -89,29 +144,35 @@ func (c *Commands) voiceCommand() command.Command[Source] {
 	}
 }
 
-func findVoicePart(word string) *voicePart {
-	i := slices.IndexFunc(voiceParts, func(p voicePart) bool { return strings.EqualFold(p.name, word) })
-	if i < 0 {
-		return nil
+// behind is what follows n words, as it was typed.
+func behind(raw string, n int) string {
+	for range n {
+		_, raw, _ = strings.Cut(strings.TrimLeft(raw, " "), " ")
 	}
-	return &voiceParts[i]
+	return strings.TrimLeft(raw, " ")
 }
 
-// suggestVoice completes what follows the part. It may not wait, and so does not ask Voice who is muted.
-func (c *Commands) suggestVoice(src Source, before []string) []packet.Suggestion {
-	p := findVoicePart(before[0])
-	if p == nil || !src.Allowed(Permission(p.node)) {
-		return nil
-	}
-	switch first := len(before) == 1; {
-	case p.name == "why", first && (p.name == "mute" || p.name == "unmute"):
-		return names{c}.Players(src)
-	case p.name == "mute":
-		return suggest("10m", "1h", "1d", "7d")(src, before)
-	case p.name == "muteall" && first:
-		return suggest("on", "off")(src, before)
+// findVoicePart finds the part whose words come first.
+func findVoicePart(words []string) *voicePart {
+	for i := range voiceParts {
+		name := strings.Fields(voiceParts[i].name)
+		if len(words) >= len(name) && slices.EqualFunc(words[:len(name)], name, strings.EqualFold) {
+			return &voiceParts[i]
+		}
 	}
 	return nil
+}
+
+// suggestVoice completes the part and what follows it. It may not wait, and so does not ask Voice who is muted.
+func (c *Commands) suggestVoice(src Source, before []string) (out []packet.Suggestion) {
+	p := findVoicePart(before)
+	if p == nil {
+		return suggest(voiceWords(before, func(p *voicePart) bool { return src.Allowed(Permission(p.node)) })...)(src, before)
+	}
+	if p.suggest == nil || !src.Allowed(Permission(p.node)) {
+		return nil
+	}
+	return p.suggest(c, src, before[len(strings.Fields(p.name)):])
 }
 
 func (m *Mute) name() string {
@@ -139,7 +200,7 @@ func (c *Commands) identify(word string) (id uuid.UUID, name string, online bool
 	return id, "", false
 }
 
-func (c *Commands) mute(src Source, args []string) (understood bool, err error) {
+func (c *Commands) mute(src Source, args []string, raw string) (understood bool, err error) {
 	if len(args) == 0 {
 		return false, nil
 	}
@@ -147,7 +208,7 @@ func (c *Commands) mute(src Source, args []string) (understood bool, err error) 
 	if m.Player, m.Name, _ = c.identify(args[0]); m.Player == uuid.Nil {
 		return true, fail("voice-no-player", "player", args[0])
 	}
-	args = args[1:]
+	args, raw = args[1:], behind(raw, 1)
 	k, lasts := key("voice-muted"), ""
 	if len(args) > 0 && '0' <= args[0][0] && args[0][0] <= '9' { // not a reason: who mistypes a duration must not mute for good
 		d, ok := parseSpan(args[0])
@@ -156,8 +217,9 @@ func (c *Commands) mute(src Source, args []string) (understood bool, err error) 
 		}
 		m.Until = time.Now().Add(d)
 		k, lasts, args = "voice-muted-for", span(d), args[1:]
+		raw = behind(raw, 1)
 	}
-	m.Reason = strings.Join(args, " ")
+	m.Reason = raw
 	if err := c.cfg.Voice.Mute(m); err != nil {
 		return true, err
 	}
@@ -169,7 +231,7 @@ func (c *Commands) mute(src Source, args []string) (understood bool, err error) 
 	return true, nil
 }
 
-func (c *Commands) unmute(src Source, args []string) (understood bool, err error) {
+func (c *Commands) unmute(src Source, args []string, _ string) (understood bool, err error) {
 	if len(args) != 1 {
 		return false, nil
 	}
@@ -201,7 +263,7 @@ func (c *Commands) unmute(src Source, args []string) (understood bool, err error
 	return true, nil
 }
 
-func (c *Commands) muteAll(src Source, args []string) (understood bool, err error) {
+func (c *Commands) muteAll(src Source, args []string, _ string) (understood bool, err error) {
 	switch {
 	case len(args) == 1 && strings.EqualFold(args[0], "on"):
 		if err := c.cfg.Voice.Mute(Mute{By: src.Name()}); err != nil {
@@ -223,7 +285,7 @@ func (c *Commands) muteAll(src Source, args []string) (understood bool, err erro
 	return true, nil
 }
 
-func (c *Commands) mutes(src Source, args []string) (understood bool, err error) {
+func (c *Commands) mutes(src Source, args []string, _ string) (understood bool, err error) {
 	if len(args) > 0 {
 		return false, nil
 	}
@@ -258,7 +320,7 @@ func (c *Commands) mutes(src Source, args []string) (understood bool, err error)
 	return true, nil
 }
 
-func (c *Commands) why(src Source, args []string) (understood bool, err error) {
+func (c *Commands) why(src Source, args []string, _ string) (understood bool, err error) {
 	if len(args) != 2 {
 		return false, nil
 	}

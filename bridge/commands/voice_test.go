@@ -18,6 +18,8 @@ import (
 type gateway struct {
 	list   []Mute
 	broken error
+	declared
+	speaking
 }
 
 func (g *gateway) Mute(m Mute) error {
@@ -163,8 +165,8 @@ func TestVoiceErrors(t *testing.T) {
 		same(t, text, says(t, c, "voice "+text), "That did not work: no <red>luck")
 	}
 	g.broken = nil
-	same(t, "unknown", says(t, c, "voice x", "voice"), "Type /voice <mute|unmute|muteall|mutes|why>.",
-		"Type /voice <mute|unmute|muteall|mutes|why> [player|on|off] [duration|listener] [reason].")
+	same(t, "unknown", says(t, c, "voice x", "voice"), "Type /voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker>.",
+		"Type /voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker> [more].")
 }
 
 // Each part needs its own permission, which is enough, and is not completed without.
@@ -181,7 +183,7 @@ func TestVoicePermissions(t *testing.T) {
 			}
 		}
 		s, _ := c.Table().Complete(src, "/voice ")
-		if want := len(voiceParts) - len(strings.Fields(parts)); len(s.Matches) != want {
+		if want := 9 - len(strings.Fields(parts)); len(s.Matches) != want {
 			t.Errorf("without %s completed with %v", denied, s.Matches)
 		}
 	}
@@ -213,7 +215,7 @@ func TestVoicePermissions(t *testing.T) {
 func TestVoiceCompletion(t *testing.T) {
 	n, _, c := voiced(t)
 	for text, want := range map[string]string{
-		"/voice ":             "mute muteall mutes unmute why",
+		"/voice ":             "domain edge listen mute muteall mutes speaker unmute why",
 		"/voice mute n":       "new Notch",
 		"/voice mute jeb_ ":   "10m 1d 1h 7d",
 		"/voice mute jeb_ x ": "",

@@ -114,6 +114,7 @@ func (a *app) apply(s *settings) {
 	r.voiceOn.Store(!s.invite.Off)
 	v := &s.voice
 	errs = append(errs, r.gateway.SetPolicy(v.Policy), r.gateway.SetGroups(v.Groups), r.gateway.SetSoundboard(!v.SoundboardOff), r.gateway.SetDeclared(v.Declared))
+	r.gateway.SetSounds(v.Sounds)
 	r.gateway.SetEnabled(!s.invite.Off)
 	r.inviter.Apply(s.invite)
 	r.server.Announce()

@@ -85,7 +85,7 @@ var live = map[string]sample{
 	"voice.regions.*.range":    {region, strings.Replace(region, "range: 5", "range: 6", 1)},
 	"voice.regions.*.priority": {region, strings.Replace(region, "range: 5", "range: 5, priority: 1", 1)},
 	"voice.whisper":            {"", "VOICE_WHISPER=0"}, "voice.shout": {"", "VOICE_SHOUT=0"}, "voice.spectators": {"", "VOICE_SPECTATORS=nobody"},
-	"voice.visibility": {"", "VOICE_VISIBILITY=everyone"}, "voice.soundboard": {"", "VOICE_SOUNDBOARD=false"},
+	"voice.visibility": {"", "VOICE_VISIBILITY=everyone"}, "voice.soundboard": {"", "VOICE_SOUNDBOARD=false"}, "voice.sounds": {"", "VOICE_SOUNDS=elsewhere"},
 	"voice.groups.enabled": {"", "VOICE_GROUPS_ENABLED=false"}, "voice.groups.max-groups": {"", "VOICE_GROUPS_MAX_GROUPS=7"},
 	"voice.groups.max-members": {"", "VOICE_GROUPS_MAX_MEMBERS=7"}, "voice.groups.types": {"", "VOICE_GROUPS_TYPES=[open]"},
 	"voice.groups.passwords": {"", "VOICE_GROUPS_PASSWORDS=false"}, "voice.groups.persistent": {"", "VOICE_GROUPS_PERSISTENT=false"},

@@ -35,7 +35,7 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 		}
 		c.Policy.Gain.Regions = append(c.Policy.Gain.Regions, box)
 	}
-	c.SoundboardOff = !v.Soundboard
+	c.SoundboardOff, c.Sounds = !v.Soundboard, v.Sounds
 	g := v.Groups
 	c.Groups = group.Limits{Enabled: g.Enabled, Groups: g.Max, Members: g.Members, Passwords: g.Passwords, Persistent: g.Persistent}
 	for t, word := range configs.GroupTypes { // in the order of line's

@@ -10,12 +10,25 @@ import (
 	"github.com/earshot-mc/earshot/voice/relation"
 )
 
+// Domains are the names of all declared domains, as of the last turn, sorted. Any goroutine may ask, and not write to them.
+func (h *Hub) Domains() []string {
+	if names := h.domains.Load(); names != nil {
+		return *names
+	}
+	return nil
+}
+
 // relate compiles what has been declared for the members of this turn, and ties those to each other who are on different
 // backends and have a group or a declaration in common. The rules of who may see whom are compiled in
 // like a mute, so that a radio stays a radio when a vanished player is on it; should the outcome show a listener's ears
 // more than its eyes all the same, the turn is refused whole.
 func (h *Hub) relate() error {
 	h.compiler.Locate()
+	if now := h.standing.Revision(); now != h.domainsAt {
+		h.domainsAt = now
+		names := h.standing.Names()
+		h.domains.Store(&names)
+	}
 	if h.standing.Revision() == 0 { // nothing was ever declared
 		for _, m := range h.members {
 			h.compiler.Tie(&m.Member, h.groups.Fellows(m.Slot()))

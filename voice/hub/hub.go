@@ -121,6 +121,7 @@ type Hub struct {
 	ended  chan struct{} // closed when Run returns
 
 	groupsOn atomic.Bool
+	domains  atomic.Pointer[[]string]
 
 	mu    sync.Mutex
 	inbox []arrival
@@ -148,6 +149,7 @@ type Hub struct {
 	late      []func() // to be done when the table is in force
 
 	standing     relation.Book
+	domainsAt    uint64 // revision that domains is of
 	relation     *relation.Compiler
 	declarations relation.Turn
 	declared     *relation.Table // nil: nothing

@@ -111,6 +111,13 @@ func (e Edge) Check() error {
 	return nil
 }
 
+// Names are the names of all domains, sorted.
+func (b *Book) Names() (names []string) {
+	each(b.fixed.Domains, b.Domains.records, func(d Domain) { names = append(names, d.Name) })
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // AddMembers puts players into a domain, which is made if it is not there.
 func (b *Book) AddMembers(domain string, players ...uuid.UUID) error {
 	d, _ := b.Domains.Get(domain)

@@ -65,11 +65,11 @@ type State struct {
 // goroutine.
 type Book struct {
 	set     *Set
-	sounds  Sounds
 	changed func(put []Record, gone []uuid.UUID)
 
-	mu   sync.Mutex
-	list []*entry // as they were made
+	mu     sync.Mutex
+	sounds Sounds
+	list   []*entry // as they were made
 }
 
 type entry struct {
@@ -88,8 +88,21 @@ func NewBook(set *Set, sounds Sounds, changed func(put []Record, gone []uuid.UUI
 	return &Book{set: set, sounds: sounds, changed: changed}
 }
 
+// SetSounds says where files are from now on. What plays goes on.
+func (b *Book) SetSounds(s Sounds) {
+	b.mu.Lock()
+	b.sounds = s
+	b.mu.Unlock()
+}
+
+func (b *Book) from() Sounds {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.sounds
+}
+
 // Sounds lists the files that can be played.
-func (b *Book) Sounds() []string { return b.sounds.Names() }
+func (b *Book) Sounds() []string { return b.from().Names() }
 
 // All lists the speakers in the order in which they were made.
 func (b *Book) All() (all []State) {
@@ -171,7 +184,7 @@ func (b *Book) drop(e *entry) {
 // Play plays a file of the directory of sounds in place of what plays, and tells how long it is. With loop it plays over
 // and over.
 func (b *Book) Play(name, file string, loop bool) (time.Duration, error) {
-	f, err := b.sounds.Open(file, loop)
+	f, err := b.from().Open(file, loop)
 	if err != nil {
 		return 0, err
 	}

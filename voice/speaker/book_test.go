@@ -265,6 +265,7 @@ func TestBook(t *testing.T) {
 		if !b.Stop("JukeBox") || b.Stop("jukebox") || b.Stop("none") || !slices.Equal(a.gone, []uuid.UUID{made.ID}) || b.stored[made.ID].Loop != "" {
 			t.Errorf("stopping is once, and takes back: %v, stored %+v", a.gone, b.stored[made.ID])
 		}
+		a.take()
 		time.Sleep(time.Second)
 		if n := len(a.take()); n != 0 {
 			t.Errorf("%d frames after it was stopped", n)
