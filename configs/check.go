@@ -146,6 +146,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 			bad("try", "there is no server %q%s", name, hint)
 		}
 	}
+	l.checkFallback(bad, oneOf)
 	l.checkCommands(bad, oneOf)
 	warnings = append(warnings, l.checkBedrock(bad)...)
 	warnings = append(warnings, l.checkHosts(bad, oneOf)...)

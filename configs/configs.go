@@ -25,6 +25,8 @@ type Config struct {
 	Try           []string          `yaml:"try"` // server names in the order in which they are tried
 	KeepPacks     bool              `yaml:"keep-resource-packs"`
 	Final         []string          `yaml:"final-reasons"` // words in a kick's reason that disconnect for good
+	Fallback      Fallback          `yaml:"fallback"`
+	Health        Health            `yaml:"health"`
 	Servers       map[string]Server `yaml:"servers"`
 	Hosts         map[string]Host   `yaml:"hosts"`         // by host name
 	UnknownHosts  string            `yaml:"unknown-hosts"` // accept, refuse
@@ -219,6 +221,8 @@ func Default() Config {
 		Hosts:         map[string]Host{},
 		UnknownHosts:  "accept",
 		Final:         []string{"banned", "white-list", "whitelist"},
+		Fallback:      defaultFallback(),
+		Health:        defaultHealth(),
 		Commands:      defaultCommands(),
 		Permissions:   defaultPermissions(),
 		BungeeCord:    "full",

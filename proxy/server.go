@@ -19,6 +19,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/auth"
 	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/health"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -257,6 +258,15 @@ func (p *Server) Player(id uuid.UUID) session.Player { return p.core.Player(id) 
 
 // Online is how many players there are.
 func (p *Server) Online() int { return p.core.Online() }
+
+// Health is what is known of the servers, besides the built-in world, by name.
+func (p *Server) Health() []health.Facts { return p.core.Health() }
+
+// Checks is how many checks of servers have failed so far, and how many were answered.
+func (p *Server) Checks() (failed, answered uint64) { return p.core.Checks() }
+
+// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers.
+func (p *Server) Drain(server string, on, move bool) error { return p.core.Drain(server, on, move) }
 
 // Counters are what has happened so far.
 func (p *Server) Counters() *session.Counters { return &p.core.Counters }

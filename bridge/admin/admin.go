@@ -72,7 +72,12 @@ func (a *Admin) Counter(name, help string, read func() float64) {
 // Counters adds values that only grow, one for each value of a label. read has to
 // give every one of them each time, those at zero too.
 func (a *Admin) Counters(name, help, label string, read func(emit func(value string, n float64))) {
-	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, []string{label}, nil), read})
+	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, []string{label}, nil), prometheus.CounterValue, read})
+}
+
+// Gauges adds values that go up and down, one for each value of a label. Those that read does not give are gone.
+func (a *Admin) Gauges(name, help, label string, read func(emit func(value string, n float64))) {
+	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, []string{label}, nil), prometheus.GaugeValue, read})
 }
 
 // Other is the label of what a [Admin.Tally] was not told of beforehand.
@@ -122,9 +127,10 @@ func (a *Admin) Each(emit func(series string, n float64)) error {
 	return err
 }
 
-// labelled is the collector of Counters.
+// labelled is the collector of Counters and Gauges.
 type labelled struct {
 	desc *prometheus.Desc
+	kind prometheus.ValueType
 	read func(emit func(value string, n float64))
 }
 
@@ -132,7 +138,7 @@ func (l *labelled) Describe(out chan<- *prometheus.Desc) { out <- l.desc }
 
 func (l *labelled) Collect(out chan<- prometheus.Metric) {
 	l.read(func(value string, n float64) {
-		out <- prometheus.MustNewConstMetric(l.desc, prometheus.CounterValue, n, value)
+		out <- prometheus.MustNewConstMetric(l.desc, l.kind, n, value)
 	})
 }
 

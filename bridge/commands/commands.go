@@ -49,8 +49,9 @@ type Player interface {
 
 // Server is one registered server.
 type Server struct {
-	Name string
-	Down bool // known not to take players at the moment
+	Name     string
+	Down     bool // known not to take players at the moment
+	Draining bool // is to get no new players
 }
 
 // Network is the players and servers. Names of players are compared without regard to case. Its methods must not wait.
@@ -70,6 +71,8 @@ type Program struct {
 	// Reload puts a changed configuration in force, whole or not at all. It says what changed, and what would have but
 	// needs a restart.
 	Reload func(context.Context) (changes, restart []string, err error)
+	// Drain keeps new players off a server, or no longer; move takes those away who are there, a few at a time.
+	Drain func(server string, on, move bool) error
 	// Dump writes what helps to find a fault, and says where.
 	Dump func(context.Context) (file string, err error)
 	// Shutdown begins the end of the program and returns. Players are told the reason if there is one.

@@ -157,8 +157,8 @@ func TestCommands(t *testing.T) {
 		{"", "server lobby", []string{"Only somebody in the game can do that."}, nil},
 		{"Notch", "server a b", []string{"Type /server [server]."}, nil},
 
-		{"Notch", "glist", []string{"lobby (2)", "Survival (1)", "broken (0)", "empty (0)", "Players online: 4."}, nil},
-		{"", "glist ALL", []string{"lobby (2): alice, Notch", "Survival (1): jeb_", "broken (0)", "empty (0)", "Players online: 4."}, nil},
+		{"Notch", "glist", []string{"lobby (2)", "Survival (1)", "broken (0) does not answer", "empty (0)", "Players online: 4."}, nil},
+		{"", "glist ALL", []string{"lobby (2): alice, Notch", "Survival (1): jeb_", "broken (0) does not answer", "empty (0)", "Players online: 4."}, nil},
 		{"", "glist survival", []string{"Survival (1): jeb_"}, nil},
 		{"", "glist nowhere", []string{"There is no server nowhere. Servers: " + servers + "."}, nil},
 

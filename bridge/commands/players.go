@@ -94,6 +94,8 @@ func (c *Commands) hover(src Source, s Server, count map[string]int) packet.Text
 		return c.text(src, "server-hover-on", "count", n)
 	case s.Down:
 		return c.text(src, "server-hover-off")
+	case s.Draining:
+		return c.text(src, "server-hover-draining", "count", n)
 	}
 	return c.text(src, "server-hover", "count", n)
 }
@@ -117,6 +119,9 @@ func (c *Commands) server(_ context.Context, src Source, args []string) error {
 func (c *Commands) move(src Source, s Server) error {
 	if here(src, s.Name) {
 		return fail("connected", "server", s.Name)
+	}
+	if s.Draining && !src.Allowed(Permission("earshot.drain")) { // who drains may look
+		return fail("draining", "server", s.Name)
 	}
 	if err := src.Player().Connect(s.Name); err != nil {
 		return err
@@ -143,6 +148,8 @@ func (c *Commands) listServers(src Source) {
 			k, click = "server-here", ""
 		} else if s.Down {
 			k = "server-down"
+		} else if s.Draining {
+			k = "server-draining"
 		}
 		line = append(line, clickable(protocol, c.text(src, k, "server", s.Name), c.hover(src, s, count), click))
 	}
@@ -159,27 +166,30 @@ func (c *Commands) glist(_ context.Context, src Source, args []string) error {
 		if err != nil {
 			return err
 		}
-		c.listPlayers(src, s.Name, on[strings.ToLower(s.Name)])
+		c.listPlayers(src, s, on[strings.ToLower(s.Name)], true)
 		return nil
 	}
 	for _, s := range c.cfg.Network.Servers() {
-		list := on[strings.ToLower(s.Name)]
-		if len(args) == 1 {
-			c.listPlayers(src, s.Name, list)
-		} else {
-			c.answer(src, "glist-server", "server", s.Name, "count", strconv.Itoa(len(list)))
-		}
+		c.listPlayers(src, s, on[strings.ToLower(s.Name)], len(args) == 1)
 	}
 	c.answer(src, "glist-total", "count", strconv.Itoa(len(c.cfg.Network.Players())))
 	return nil
 }
 
-func (c *Commands) listPlayers(src Source, server string, list []Player) {
-	if len(list) == 0 {
-		c.answer(src, "glist-server", "server", server, "count", "0")
-		return
+// listPlayers shows how many players a server has, by name if named, and what is up with it.
+func (c *Commands) listPlayers(src Source, s Server, list []Player, named bool) {
+	n := strconv.Itoa(len(list))
+	line := []packet.Text{c.text(src, "glist-server", "server", s.Name, "count", n)}
+	if named && len(list) > 0 {
+		line[0] = c.text(src, "glist-names", "server", s.Name, "count", n, "names", c.nameList(src, list))
 	}
-	c.answer(src, "glist-names", "server", server, "count", strconv.Itoa(len(list)), "names", c.nameList(src, list))
+	if s.Down {
+		line = append(line, c.text(src, "glist-down"))
+	}
+	if s.Draining {
+		line = append(line, c.text(src, "glist-draining"))
+	}
+	src.Send(join(protocolOf(src), line...))
 }
 
 // nameList is the names of list, as many as fit.
@@ -293,7 +303,7 @@ func (c *Commands) hub(_ context.Context, src Source, _ []string) error {
 		return fail("hub-here")
 	}
 	for _, h := range c.cfg.Hubs {
-		if s, err := c.findServer(h); err == nil && !s.Down {
+		if s, err := c.findServer(h); err == nil && !s.Down && !s.Draining {
 			return c.move(src, s)
 		}
 	}

@@ -15,19 +15,24 @@ type part struct {
 	name  string
 	extra bool // needs a permission of its own, in place of that for /earshot
 	run   func(context.Context, Source) error
+	with  func(Source, []string) error // in place of run: it takes more words
 }
 
 func (c *Commands) programCommands() []command.Command[Source] {
 	p := c.cfg.Program
-	parts := []part{{"version", false, c.version}}
+	parts := []part{{name: "version", run: c.version}}
 	if p.Status != nil {
-		parts = append(parts, part{"status", false, c.status})
+		parts = append(parts, part{name: "status", run: c.status})
 	}
 	if p.Reload != nil {
-		parts = append(parts, part{"reload", true, c.reload})
+		parts = append(parts, part{name: "reload", extra: true, run: c.reload})
 	}
 	if p.Dump != nil {
-		parts = append(parts, part{"dump", true, c.dump})
+		parts = append(parts, part{name: "dump", extra: true, run: c.dump})
+	}
+	var more []arg
+	if p.Drain != nil {
+		parts, more = append(parts, part{name: "drain", extra: true, with: c.drain}), c.drainArgs()
 	}
 	node := func(p part) string {
 		if p.extra {
@@ -44,7 +49,7 @@ func (c *Commands) programCommands() []command.Command[Source] {
 	usage := strings.Join(words, "|")
 	all := []command.Command[Source]{{
 		Name: "earshot", Parts: nodes,
-		Args: []arg{{Name: usage, Suggest: func(src Source, _ []string) []packet.Suggestion {
+		Args: append([]arg{{Name: usage, Suggest: func(src Source, _ []string) []packet.Suggestion {
 			var out []packet.Suggestion
 			for _, p := range parts {
 				if allowed(src, p) {
@@ -52,7 +57,7 @@ func (c *Commands) programCommands() []command.Command[Source] {
 				}
 			}
 			return out
-		}}},
+		}}}, more...),
 		Run: func(ctx context.Context, src Source, args []string) error {
 			i := slices.IndexFunc(parts, func(p part) bool { return strings.EqualFold(p.name, args[0]) })
 			switch {
@@ -60,6 +65,12 @@ func (c *Commands) programCommands() []command.Command[Source] {
 				return &command.UsageError{Usage: "/earshot <" + usage + ">"}
 			case !allowed(src, parts[i]):
 				return fail("not-allowed")
+			}
+			if p := parts[i]; p.with != nil {
+				return p.with(src, args[1:])
+			}
+			if len(args) > 1 {
+				return &command.UsageError{Usage: "/earshot " + parts[i].name}
 			}
 			return parts[i].run(ctx, src)
 		},

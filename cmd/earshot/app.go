@@ -213,6 +213,7 @@ func (a *app) start(ln net.Listener) *running {
 		}
 		return h
 	})
+	exportServers(pages, server)
 	export(pages, server.Counters(), server.Online, gateway.Stats, failures, inviter)
 	connections := limit.NewNetworks(limit.Rate{}, false, nil)
 	listening := listen.Config{

@@ -101,7 +101,7 @@ func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error
 func (d *desk) compile(o *office) (err error) {
 	cfg := commands.Config{
 		Network: commandNetwork{d}, Hubs: o.hubs, Aliases: o.aliases,
-		Program: commands.Program{Version: release(), Status: d.status, Reload: d.reload, Dump: d.dump, Shutdown: d.shutdown},
+		Program: commands.Program{Version: release(), Status: d.status, Reload: d.reload, Dump: d.dump, Drain: d.drain, Shutdown: d.shutdown},
 		Alert:   func(t packet.Text) { d.log.Info("alert", "text", t.String()) },
 	}
 	if cfg.Texts, err = commands.NewTexts(o.texts); err != nil {
@@ -175,12 +175,12 @@ func (d *desk) shutdown(reason string) {
 func (d *desk) status() []commands.Fact {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return []commands.Fact{
+	return append([]commands.Fact{
 		{What: "players", Value: fmt.Sprint(d.server.Online())},
 		{What: "running for", Value: time.Since(d.since).Round(time.Second).String()},
 		{What: "memory", Value: fmt.Sprintf("%d MiB", m.HeapAlloc>>20)},
 		{What: "goroutines", Value: fmt.Sprint(runtime.NumGoroutine())},
-	}
+	}, troubles(d.server.Health())...)
 }
 
 // say is a text of the table.
@@ -212,7 +212,9 @@ func (n commandNetwork) Player(name string) (commands.Player, bool) {
 	return p, ok
 }
 
-func (n commandNetwork) Servers() []commands.Server { return n.d.office.Load().servers }
+func (n commandNetwork) Servers() []commands.Server {
+	return judged(n.d.office.Load().servers, n.d.server.Health())
+}
 
 func (d *desk) named(name string) (player, bool) {
 	for _, p := range d.server.Players() {
@@ -256,14 +258,14 @@ type network struct{ d *desk }
 
 func (n network) Players() (all []bungee.Player) {
 	for _, p := range n.d.server.Players() {
-		all = append(all, passenger{player{p}})
+		all = append(all, passenger{player{p}, n.d})
 	}
 	return all
 }
 
 func (n network) Player(name string) (bungee.Player, bool) {
 	p, ok := n.d.named(name)
-	return passenger{p}, ok
+	return passenger{p, n.d}, ok
 }
 
 func (n network) Servers() (all []bungee.Server) {
@@ -284,24 +286,34 @@ func (n network) Server(name string) (bungee.Server, bool) {
 }
 
 // passenger is a player whom a plugin moves.
-type passenger struct{ player }
+type passenger struct {
+	player
+	desk *desk
+}
 
 // Connect implements bungee.Player.
 func (p passenger) Connect(server string) {
+	if p.desk.draining(server) {
+		p.Message(p.desk.say(p.Locale(), "draining", "server", server))
+		return
+	}
 	if err := p.player.Connect(server); err != nil {
 		p.Message(packet.Plain(err.Error()))
 	}
 }
 
 // asker is a connection to a backend as the channel sees it.
-type asker struct{ session.Backend }
+type asker struct {
+	session.Backend
+	desk *desk
+}
 
 // Player implements bungee.Backend.
-func (a asker) Player() bungee.Player { return passenger{player{a.Backend.Player()}} }
+func (a asker) Player() bungee.Player { return passenger{player{a.Backend.Player()}, a.desk} }
 
 // Message implements session.Backchannel.
 func (d *desk) Message(from session.Backend, channel string, data []byte) {
-	d.messages.Handle(asker{from}, channel, data)
+	d.messages.Handle(asker{from, d}, channel, data)
 }
 
 // Joined implements session.Backchannel.
@@ -313,7 +325,7 @@ func (d *desk) Joined(on session.Backend) {
 	if err := on.Send(m.Channel, m.Data); err != nil {
 		d.log.Debug("BungeeCord's channel not announced", "server", on.Server(), "error", err)
 	}
-	d.messages.Joined(asker{on}.Player())
+	d.messages.Joined(asker{on, d}.Player())
 }
 
 // Wants implements session.Hooks.

@@ -21,10 +21,11 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	})
 	a.Counter("earshot_backend_dials_total", "Backend connections tried.", func() float64 { return float64(c.Dials.Load()) })
 	a.Counter("earshot_backend_dial_failures_total", "Backend connections that were refused or failed before the login was complete.", func() float64 { return float64(c.DialFails.Load()) })
-	a.Counters("earshot_switches_total", "Players' ways to another server: done by request, refused by it, or rescues from one that was lost.", "how", func(emit func(string, float64)) {
+	a.Counters("earshot_switches_total", "Players' ways to another server: done by request, refused by it, rescues from one that was lost, or returns from limbo.", "how", func(emit func(string, float64)) {
 		emit("done", float64(c.Switches.Done.Load()))
 		emit("refused", float64(c.Switches.Refused.Load()))
 		emit("rescued", float64(c.Switches.Rescued.Load()))
+		emit("returned", float64(c.Switches.Returned.Load()))
 	})
 	a.Gauge("earshot_lite_connections", "Connections that are passed on to a server as they are.", func() float64 { return float64(c.Lite.Open.Load()) })
 	a.Counters("earshot_lite_connections_total", "Connections that were to be passed on to a server as they are: done, or failed since none could be reached.", "how", func(emit func(string, float64)) {

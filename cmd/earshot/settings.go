@@ -159,6 +159,9 @@ func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 		}
 		s.Servers = append(s.Servers, b)
 	}
+	if err := fallback(&s.Settings, l); err != nil {
+		return s, err
+	}
 	s.Auth.SessionURLs = []string{l.SessionServer}
 	s.Auth.Timeout = time.Duration(t.SessionServer)
 	if s.Status, err = statusSettings("status", l.Status); err != nil {

@@ -38,6 +38,11 @@ var live = map[string]sample{
 	"accept-transfers": {"", "ACCEPT_TRANSFERS=true"}, "keep-resource-packs": {"", "KEEP_RESOURCE_PACKS=true"}, "final-reasons": {"", "FINAL_REASONS=[go]"},
 	"try": {server, "TRY=[a]"}, "bungeecord": {"", "BUNGEECORD=self"}, "languages": {"", "LANGUAGES=others"},
 
+	"fallback.strategy": {"", "FALLBACK_STRATEGY=random"}, "fallback.attempts": {"", "FALLBACK_ATTEMPTS=7"}, "fallback.within": {"", "FALLBACK_WITHIN=7s"},
+	"fallback.after-loss": {"", "FALLBACK_AFTER_LOSS=false"}, "fallback.return": {"", "FALLBACK_RETURN=false"},
+	"fallback.moves-per-second": {"", "FALLBACK_MOVES_PER_SECOND=7"}, "health.check": {"", "HEALTH_CHECK=tcp"},
+	"health.interval": {"", "HEALTH_INTERVAL=7s"}, "health.timeout": {"", "HEALTH_TIMEOUT=7s"}, "health.failures": {"", "HEALTH_FAILURES=7"},
+
 	"servers": {"", server}, "servers.*.address": {server, "SERVERS={a: {address: '127.0.0.1:2'}}"},
 	"servers.*.forwarding":          {server, "SERVERS={a: {address: '127.0.0.1:1', forwarding: legacy}}"},
 	"servers.*.secret":              {server, "SERVERS={a: {address: '127.0.0.1:1', secret: a}}"},
