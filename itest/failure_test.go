@@ -108,7 +108,7 @@ func TestKicked(t *testing.T) {
 			server, clients := peer.Backend(t, version, peer.None, ""), peer.NewRaw(t, version)
 			line := newCable(t, server.Addr)
 			settings := fmt.Sprintf("online: false\nservers: {game: {address: %q}}\ntimeouts: {backend-dial: 2s}\n", line.addr)
-			goesOn(t, start(t, settings+"try: [GAME, Limbo]\n"), server, clients, line) // names are compared without case
+			goesOn(t, start(t, settings+"try: [GAME, Limbo]\nfallback: {return: false}\n"), server, clients, line) // names are compared without case
 			line.mend()
 			kicked(t, start(t, settings+"try: [game]\n"), server, clients, line)
 		})
