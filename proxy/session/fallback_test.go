@@ -358,6 +358,15 @@ func (o *outage) of(c *Config) {
 	}
 }
 
+// ages bounds waits for what waits itself, longer and longer, where the machine has much else to do.
+const ages = time.Minute
+
+// visited waits until somebody has logged in.
+func (b *fakeBackend) visited() {
+	b.t.Helper()
+	within(b.t, ages, func() bool { return len(b.peers) > 0 }, "nobody has come to %s", func() []any { return []any{b.name} })
+}
+
 // TestBroughtBack: a player whom no server took waits in the built-in world, is told so, and is on a server again when
 // one is back, whether he had been on it or not.
 func TestBroughtBack(t *testing.T) {
@@ -385,6 +394,7 @@ func TestBroughtBack(t *testing.T) {
 			e.on("limbo")
 			until(t, func() bool { return e.core.Counters.Held.Load() == 1 }, "nobody is held", func() []any { return nil })
 			away.Store(false)
+			lobby.visited()
 			seen, _ := c.moved(lobby)
 			e.on("lobby")
 			text := ""
@@ -469,6 +479,7 @@ func TestTurnedAway(t *testing.T) {
 			c.Settings.FinalReasons = []string{"banned"}
 		}, lobby, limbo)
 		c, _ := e.settle(protocol, limbo)
+		c.patience = ages
 		var seen []string
 		count := func(want string) int {
 			return len(slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return !strings.Contains(s, want) }))
@@ -544,5 +555,6 @@ func TestDrainNowhere(t *testing.T) {
 		t.Fatalf("on %q", at)
 	}
 	e.core.Apply(set)
+	b.visited()
 	c.moved(b)
 }
