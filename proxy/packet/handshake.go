@@ -91,6 +91,28 @@ func forgeMarker(raw string, protocol int32) string {
 	return ""
 }
 
+// ForgeMod is a mod of a client's.
+type ForgeMod struct{ ID, Version string }
+
+const maxForgeMods = 4096
+
+// ParseForgeMods reads the list of mods in a message of Forge's handshake up to 340 (1.12.2), behind its discriminator.
+func ParseForgeMods(data []byte) ([]ForgeMod, error) {
+	r := field.NewReader(data)
+	n := r.Count(2)
+	if n > maxForgeMods {
+		r.Fail(fmt.Errorf("%d mods, at most %d allowed", n, maxForgeMods))
+	}
+	var mods []ForgeMod
+	for range n {
+		if r.Err() != nil {
+			break
+		}
+		mods = append(mods, ForgeMod{r.String(256), r.String(256)})
+	}
+	return done(r, "list of mods", mods)
+}
+
 // Channel names of the two plugin messages every version has.
 const (
 	legacyRegister, modernRegister = "REGISTER", "minecraft:register"

@@ -248,3 +248,25 @@ func TestPluginChannel(t *testing.T) {
 		t.Errorf("data does not alias the body: %v", err)
 	}
 }
+
+func TestForgeMods(t *testing.T) {
+	mods, err := ParseForgeMods([]byte("\x02\x03fml\x018\x05forge\x0214"))
+	if want := []ForgeMod{{"fml", "8"}, {"forge", "14"}}; err != nil || !slices.Equal(mods, want) {
+		t.Errorf("%+v, %v", mods, err)
+	}
+	for _, bad := range []string{"", "\x01", "\x01\x01a", "\x01\x01a\x01bc", "\xff\xff\xff\xff\x07", "\x00\x00", "\x81\x20" + strings.Repeat("\x00\x00", 4097)} {
+		if mods, err := ParseForgeMods([]byte(bad)); err == nil {
+			t.Errorf("%q: %d mods", bad, len(mods))
+		}
+	}
+}
+
+func FuzzForgeMods(f *testing.F) {
+	f.Add([]byte("\x02\x03fml\x018\x05forge\x0214"))
+	f.Add([]byte("\xff\xff\xff\xff\x07"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if mods, err := ParseForgeMods(data); len(mods) > len(data)/2 || err != nil && mods != nil {
+			t.Errorf("%d mods, %v", len(mods), err)
+		}
+	})
+}

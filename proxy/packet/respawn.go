@@ -1,6 +1,7 @@
 package packet
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/earshot-mc/earshot/proxy/field"
@@ -20,6 +21,23 @@ func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 		return join, respawn, err
 	}
 	return nil, nil, fmt.Errorf("protocol %d changes servers by its configuration", protocol)
+}
+
+// RejoinForge makes the two respawns behind a join game as the backend sent it, by which a client with Forge of up to 340
+// comes into another backend's world: into another dimension and back. Its mods have to see the join game unchanged.
+func RejoinForge(protocol int32, join []byte) (away, back []byte, err error) {
+	if protocol >= proto.V1_13 {
+		return nil, nil, fmt.Errorf("Forge of protocol %d changes servers like any other client", protocol)
+	}
+	_, back, err = rejoinByNumber(protocol, join)
+	if err != nil {
+		return nil, nil, err
+	}
+	other := int32(0)
+	if bytes.Equal(back[:4], field.AppendI32(nil, 0)) {
+		other = -1
+	}
+	return append(field.AppendI32(nil, other), back[4:]...), back, nil
 }
 
 // hardcoreBit is part of the game mode up to 736, in join game only.

@@ -56,6 +56,14 @@ func TestRejoin(t *testing.T) {
 			if got := hex.EncodeToString(respawn); got != v.Respawn {
 				t.Errorf("%d: respawn\n%s, want\n%s", p, got, v.Respawn)
 			}
+			if p < proto.V1_13 {
+				away, back, err := RejoinForge(p, join)
+				at, aerr := ParseRespawn(p, away)
+				to, terr := ParseRespawn(p, back)
+				if err != nil || aerr != nil || terr != nil || !bytes.Equal(back, respawn) || at.World == to.World || at.Mode != to.Mode || len(away) != len(back) {
+					t.Errorf("%d: Forge goes by %x, %x: %v, %v, %v", p, away, back, err, aerr, terr)
+				}
+			}
 			if s, err := ParseRespawn(p, respawn); err != nil {
 				t.Errorf("%d: respawn: %v", p, err)
 			} else if j, _ := ParseJoinGame(p, join); s.World != j.World || s.Mode != j.Mode {
@@ -66,6 +74,9 @@ func TestRejoin(t *testing.T) {
 				needed = len(join)
 			}
 			for n := range needed {
+				if _, _, err := RejoinForge(p, join[:n]); err == nil {
+					t.Fatalf("%d: Forge: %d bytes of %d are enough", p, n, len(join))
+				}
 				if _, _, err := Rejoin(p, join[:n]); err == nil {
 					t.Fatalf("%d: %d of %d bytes were enough", p, n, len(join))
 				}

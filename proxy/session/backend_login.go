@@ -23,7 +23,7 @@ type link struct {
 	to      *outlet
 	ready   bool // it has heard what the client said before; the client's packets may follow
 	alive   keepAlives
-	begun   bool      // with a configuration phase: the player is being handed over to it
+	begun   bool      // with a configuration phase, or Forge's handshake: the player is being handed over to it
 	started bool      // pump is running
 	packs   int       // how often the client has told it its known packs
 	since   time.Time // when its first join game came
@@ -287,7 +287,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	s.route()
 	switch {
 	case s.ending != endNone:
-	case s.final(f) || crashed && s.set().Fallback.EndOnLoss || s.version.HasConfiguration() && !s.movable():
+	case s.final(f) || crashed && s.set().Fallback.EndOnLoss || !s.movable():
 		s.end(e, r)
 	case s.inflight != nil: // on the way already
 		s.depart()

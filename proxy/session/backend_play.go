@@ -61,6 +61,9 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 		s.inflight, s.current = nil, l
 		s.arrive(l)
 	}
+	if s.fml == fmlUnderWay || s.fml == fmlNone && !s.joined {
+		s.fml = fmlOver // without a handshake before its first world, the client takes the server for one without mods
+	}
 	s.playing, s.joined = true, true
 	s.restorePack()
 	if s.hook != nil {

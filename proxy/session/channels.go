@@ -13,6 +13,7 @@ const (
 	registerTopic
 	unregisterTopic
 	brandTopic
+	fmlTopic    // the handshake of Forge up to 1.12.2
 	bungeeTopic // between backends and proxies only: whoever can send there moves and kicks players
 )
 
@@ -26,6 +27,8 @@ func topicOf(channel []byte) topic {
 		return unregisterTopic
 	case "minecraft:brand", "brand", "MC|Brand":
 		return brandTopic
+	case fmlChannel:
+		return fmlTopic
 	case "bungeecord:main", "BungeeCord":
 		return bungeeTopic
 	}
@@ -39,7 +42,7 @@ func (s *Session) concerns(d proto.Dir, channel []byte, size int) bool {
 	}
 	t := topicOf(channel)
 	if d == proto.Clientbound {
-		return t == bungeeTopic || t == brandTopic && s.set().Brand != ""
+		return t == bungeeTopic || t == fmlTopic && s.fmlClient() || t == brandTopic && s.set().Brand != ""
 	}
 	return t != otherTopic || size > s.set().MaxMessage
 }
@@ -57,12 +60,16 @@ func (s *Session) clientMessage(e *event) verdict {
 	if len(e.data) > s.set().MaxMessage {
 		return s.violation("plugin message of %d bytes on %s", len(e.data), printable(e.channel))
 	}
-	stated := true
+	stated, prompt := true, false
 	switch topicOf([]byte(e.channel)) {
+	case fmlTopic:
+		stated, prompt = false, s.fmlClient()
+		s.fmlAnswer(e.data)
 	case bungeeTopic:
 		s.core.Counters.Forged[proto.Serverbound].Add(1)
 		return handled
 	case registerTopic:
+		prompt = s.fml == fmlUnderWay
 		names := s.channelNames(e.data)
 		s.memory.register(names)
 		if s.core.channels != nil && len(names) > 0 {
@@ -77,6 +84,10 @@ func (s *Session) clientMessage(e *event) verdict {
 	default:
 		stated = false
 	}
+	if l := s.partner(); prompt && l != nil && e.pump.dest.Load() == nil {
+		s.toBackend(l, proto.CustomPayload, e.body) // it waits for that before it lets the player in
+		return handled
+	}
 	return s.forwardOrWait(e, stated)
 }
 
@@ -88,6 +99,8 @@ func (s *Session) backendMessage(l *link, e *event) verdict {
 		return handled
 	}
 	switch topicOf([]byte(e.channel)) {
+	case fmlTopic:
+		s.fmlQuestion(e.data)
 	case bungeeTopic:
 		if b := s.core.cfg.Backends; b != nil {
 			b.Message(backendRef{s, l}, e.channel, e.data)

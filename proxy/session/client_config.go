@@ -87,7 +87,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 	if e.pump.dest.Load() != nil {
 		return forward
 	}
-	if s.joined {
+	if s.joined && s.fml != fmlUnderWay {
 		// It belongs to the world that the client is leaving. Standing facts are in the memory, for the backend to come.
 		if l := s.partner(); stated && l != nil && l.ready {
 			s.toBackend(l, e.packet, e.body)

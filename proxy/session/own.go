@@ -150,6 +150,9 @@ func (s *Session) fromBackend(e *event) verdict {
 		// The client is in another state than the backend thinks, or still in another one's world. There is no telling
 		// what it would make of this.
 		entering := l == s.inflight && !s.version.HasConfiguration() && (e.packet == proto.JoinGame || e.packet == proto.SetCompression)
+		if s.greetsFML(l, e) {
+			return s.shake(l, e)
+		}
 		if !entering {
 			s.core.Counters.Dropped[proto.Clientbound].Add(1)
 			if e.packet != proto.Disconnect {

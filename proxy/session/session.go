@@ -123,7 +123,8 @@ type Session struct {
 	playing    bool    // a join game reached the client and no start configuration since
 	stalePacks int     // answers about known packs that the client owes to backends that are gone
 	memory     memory  // what the client said once and every backend must hear
-	mods       mods    // what the client's mod loader answered to the backend it logged in with
+	fml        fmlStage
+	mods       mods // what the client's mod loader answered to the backend it logged in with
 	timer      *time.Timer
 	deadline   deadline
 	nextAlive  time.Time // when to send a keep-alive of our own, while there is no backend
@@ -150,6 +151,8 @@ type Session struct {
 	ping     atomic.Int64 // ns between a backend's keep-alive and the client's answer
 	locale   atomic.Pointer[string]
 	where    whereabouts
+
+	clientMods atomic.Pointer[[]packet.ForgeMod]
 }
 
 // Done is closed when nothing of the session is left: goroutines, sockets, and its place among the players.

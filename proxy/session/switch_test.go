@@ -710,3 +710,31 @@ func TestOldServerDiesDuringSwitch(t *testing.T) {
 		e.on("b")
 	})
 }
+
+// TestFirstWord: what a client says at the very sight of its new world reaches the server it has come to, however fast it
+// is: it is not the old one's any more from when that was left.
+func TestFirstWord(t *testing.T) {
+	each(t, []int32{47, 340, 754, 763}, func(t *testing.T, protocol int32) {
+		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
+		var c *peer
+		w := &watch{
+			wants: func(*proto.Version, proto.State, proto.Dir) []proto.Packet { return nil },
+			on: func(_ Player, what string) {
+				if what == "on b" { // a has been left, and b's join game is next
+					c.send(proto.CustomPayload, message("mod:first", "word"))
+					time.Sleep(20 * time.Millisecond) // long enough for a reader that does the wrong thing
+				}
+			},
+		}
+		e := newEnv(t, func(cfg *Config) { cfg.Watch, cfg.Settings.Try = w, []string{"a"} }, a, b)
+		c, _ = e.play(protocol, "Steve", a)
+		if err := e.core.Players()[0].Connect("b"); err != nil {
+			t.Fatal(err)
+		}
+		s := b.next()
+		s.send(proto.JoinGame, joinBody)
+		if got := s.await(proto.CustomPayload); !bytes.Equal(got, message("mod:first", "word")) {
+			t.Errorf("b got %q", got)
+		}
+	})
+}

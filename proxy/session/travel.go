@@ -164,6 +164,7 @@ func (s *Session) part() {
 	}
 	s.chain(c)
 	s.current = nil
+	s.route() // what the client says from here on waits for the next one: it may be of the world it is about to enter
 	s.release(c)
 	_, to := s.where.get()
 	s.where.set("", to)
@@ -218,7 +219,7 @@ func (s *Session) enterWorld(l *link, e *event) {
 			o.Clientbound(proto.Play, proto.JoinGame, e.body) // nothing of this backend went by an observer before
 		}
 	}
-	first, respawn, err := packet.Rejoin(s.protocol, e.body)
+	first, respawns, err := s.rejoin(l, e.body)
 	if err != nil {
 		s.core.Counters.decode[proto.Clientbound][proto.JoinGame].Add(1)
 		s.log.Warn("join game cannot be read; the client may keep parts of the world it was in", "backend", l.name, "error", err)
@@ -226,9 +227,24 @@ func (s *Session) enterWorld(l *link, e *event) {
 		return
 	}
 	s.toClient(e.id, first)
-	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.Respawn); ok && s.ending == endNone {
-		s.toClient(id, respawn)
+	for _, body := range respawns {
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.Respawn); ok && s.ending == endNone {
+			s.toClient(id, body)
+		}
 	}
+}
+
+// rejoin makes the join game of another backend's world and the respawns behind it.
+func (s *Session) rejoin(l *link, join []byte) (first []byte, respawns [][]byte, err error) {
+	if s.fmlClient() {
+		if !l.begun { // it has no mods
+			s.fmlReset()
+		}
+		away, back, err := packet.RejoinForge(s.protocol, join)
+		return join, [][]byte{away, back}, err
+	}
+	first, respawn, err := packet.Rejoin(s.protocol, join)
+	return first, [][]byte{respawn}, err
 }
 
 // closeBundle ends a bundle that a backend which is gone left open: a client takes no change of state inside one, and
@@ -289,8 +305,11 @@ func (s *Session) chain(l *link) {
 
 // movable reports whether the client, which has lost its backend, can be taken over by another. A client in play can
 // always be configured anew. One in configuration must not have got registries: since 1.20.5 it does not accept their
-// entries twice.
+// entries twice. One of Forge up to 1.12.2 must not be in the middle of its handshake: it takes a new one only after that.
 func (s *Session) movable() bool {
+	if !s.version.HasConfiguration() {
+		return s.fml != fmlUnderWay
+	}
 	return s.out == proto.Play || !s.registered || s.protocol < proto.V1_20_5
 }
 
