@@ -216,7 +216,7 @@ func (c *Commands) mute(src Source, args []string, raw string) (understood bool,
 			return true, fail("voice-no-duration", "duration", args[0])
 		}
 		m.Until = time.Now().Add(d)
-		k, lasts, args = "voice-muted-for", span(d), args[1:]
+		k, lasts = "voice-muted-for", span(d)
 		raw = behind(raw, 1)
 	}
 	m.Reason = raw
