@@ -29,7 +29,10 @@ func (l *Loaded) paths(dir string) {
 		}
 		return file
 	}
-	for _, p := range []*string{&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.Bedrock.KeyFile} {
+	for _, p := range []*string{
+		&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.Bedrock.KeyFile,
+		&l.State.CredentialsFile, &l.State.RootCA, &l.State.Certificate, &l.State.Key,
+	} {
 		*p = path(*p)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
@@ -60,6 +63,12 @@ func (l *Loaded) secrets(src *source, dir string) error {
 		return nil
 	}
 	if err := read("forwarding.secret-file", &l.Forwarding.Secret, l.Forwarding.SecretFile); err != nil {
+		return err
+	}
+	if err := read("state.password-file", &l.State.Password, l.State.PasswordFile); err != nil {
+		return err
+	}
+	if err := read("state.token-file", &l.State.Token, l.State.TokenFile); err != nil {
 		return err
 	}
 	for name, s := range l.Servers {
@@ -148,6 +157,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	}
 	l.checkFallback(bad, oneOf)
 	l.checkCommands(bad, oneOf)
+	l.checkState(bad)
 	warnings = append(warnings, l.checkBedrock(bad)...)
 	warnings = append(warnings, l.checkHosts(bad, oneOf)...)
 	oneOf("status.sample", l.Status.Sample, "off", "players", "lines")

@@ -39,6 +39,7 @@ type Config struct {
 	Bedrock       Bedrock           `yaml:"bedrock"`
 	Languages     string            `yaml:"languages"` // folder of files with what players are told
 	Voice         Voice             `yaml:"voice"`
+	State         State             `yaml:"state"`
 	TLS           TLS               `yaml:"tls"`
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
 	Admin         Admin             `yaml:"admin"`
@@ -241,6 +242,7 @@ func Default() Config {
 			Sounds:     "sounds",
 			Domains:    map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
 		},
+		State:       State{Replicas: 1},
 		Proxy:       ProxyProtocol{Trusted: []string{}},
 		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},
 		Compression: Compression{Threshold: 256, Level: 3},

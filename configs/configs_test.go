@@ -77,10 +77,14 @@ func TestSecretsAreReadInheritedAndNeverPrinted(t *testing.T) {
 	const word = "hunter2hunter2"
 	os.WriteFile(filepath.Join(dir, "fwd"), []byte(word+"\n"), 0o644)
 	f := filepath.Join(dir, FileName)
-	os.WriteFile(f, []byte("forwarding: {mode: modern, secret-file: fwd}\nservers:\n  a: {address: 'x:1'}\n  b: {address: 'y:1', secret: other-"+word+"}\n"), 0o600)
+	os.WriteFile(filepath.Join(dir, "nats"), []byte(word+"\n"), 0o600)
+	os.WriteFile(f, []byte("state: {url: 'nats://me:"+word+"@n1:4222, nats://"+word+"@n2', user: me, password-file: nats, token: t-"+word+"}\nforwarding: {mode: modern, secret-file: fwd}\nservers:\n  a: {address: 'x:1'}\n  b: {address: 'y:1', secret: other-"+word+"}\n"), 0o600)
 	l, err := Load(f, "", nil)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if l.State.Password != word || !strings.Contains(string(l.State.URL), "me:"+word) || !strings.Contains(l.Effective(), "@n1:4222,nats://hidden@n2") {
+		t.Errorf("the state's: %s", l.Effective())
 	}
 	if l.Servers["a"].Secret != word || l.Servers["b"].Secret != "other-"+word {
 		t.Error("secrets not inherited")
