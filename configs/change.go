@@ -11,7 +11,7 @@ import (
 )
 
 // restart are the keys, or sections, whose change is for the next start. All others are in force with a reload.
-var restart = []string{"listen"}
+var restart = []string{"listen", "state"}
 
 // NeedsRestart tells whether a change of a key, given as its path, is for the next start.
 func NeedsRestart(key string) bool {

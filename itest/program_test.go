@@ -42,11 +42,13 @@ var binary = sync.OnceValues(func() (string, error) {
 // program is Earshot as a process of its own.
 type program struct {
 	t    testing.TB
+	file string
+	args []string
 	cmd  *exec.Cmd
 	addr string // host:port of everything
-	dir  string
+	dir  string // of the configuration and all data
 	log  logBuffer
-	once sync.Once
+	once *sync.Once
 	done chan struct{} // closed when the process is gone
 	err  error         // what it ended with; read it once done is closed
 }
@@ -88,29 +90,40 @@ func start(t testing.TB, settings string, args ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &program{t: t, addr: freeAddr(t), dir: t.TempDir()}
+	p := &program{t: t, file: file, addr: freeAddr(t), dir: t.TempDir()}
 	p.write(settings)
-	p.cmd = exec.Command(file, append([]string{"run", "--config", filepath.Join(p.dir, "earshot.yml")}, args...)...)
-	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = p.dir, &p.log, &p.log
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p.done = make(chan struct{})
-	go func() {
-		defer close(p.done)
-		p.err = p.cmd.Wait()
-	}()
+	p.args = append([]string{"run", "--config", filepath.Join(p.dir, "earshot.yml")}, args...)
 	t.Cleanup(func() {
 		p.stop()
 		if t.Failed() {
 			t.Logf("earshot said:\n%s", p.log.String())
 		}
 	})
+	p.run()
+	return p
+}
+
+// run starts the program, again if it was started before, and waits until it listens.
+func (p *program) run() {
+	t := p.t
+	t.Helper()
+	p.cmd = exec.Command(p.file, p.args...)
+	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = p.dir, &p.log, &p.log
+	p.once = new(sync.Once)
+	if err := p.cmd.Start(); err != nil {
+		p.once.Do(func() {}) // there is nothing to stop
+		t.Fatal(err)
+	}
+	p.done, p.err = make(chan struct{}), nil
+	go func(cmd *exec.Cmd, done chan struct{}) {
+		defer close(done)
+		p.err = cmd.Wait()
+	}(p.cmd, p.done)
 	for end := time.Now().Add(peer.Patience); ; time.Sleep(10 * time.Millisecond) {
 		c, err := net.Dial("tcp", p.addr)
 		if err == nil {
 			c.Close()
-			return p
+			return
 		}
 		select {
 		case <-p.done:
@@ -134,6 +147,14 @@ func (p *program) write(settings string) {
 	if err := os.Rename(conf+".new", conf); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// kill ends the program as a failing machine does.
+func (p *program) kill() {
+	p.once.Do(func() {
+		p.cmd.Process.Kill()
+		<-p.done
+	})
 }
 
 // stop ends the program as an administrator does.

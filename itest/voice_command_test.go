@@ -26,7 +26,7 @@ func TestVoiceCommand(t *testing.T) {
 	bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1}})
 	bob.hears(ann, 1, 0, 0)
 
-	says("/voice mute ann 10m too loud", "Ann is muted for 10m, or until Earshot restarts. Reason: too loud")
+	says("/voice mute ann 10m too loud", "Ann is muted for 10m. Reason: too loud")
 	bob.hearsNothingFrom(ann, "while she is muted")
 	says("/voice why Ann Bob", "Bob does not hear Ann: Ann is muted")
 	says("/voice mutes", " more Reason: too loud")

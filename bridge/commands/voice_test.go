@@ -78,13 +78,13 @@ func TestMute(t *testing.T) {
 			text, want string
 			mute       Mute
 		}{
-			{"JEB_", "jeb_ is muted until you type /voice unmute or Earshot restarts.", Mute{Player: jeb, Name: "jeb_"}},
-			{jeb.String(), "jeb_ is muted until you type /voice unmute or Earshot restarts.", Mute{Player: jeb, Name: "jeb_"}},
-			{absent.String(), absent.String() + " is muted until you type /voice unmute or Earshot restarts.", Mute{Player: absent}},
-			{"jeb_ 10m", "jeb_ is muted for 10m, or until Earshot restarts.", Mute{Player: jeb, Name: "jeb_", Until: in(10 * time.Minute)}},
-			{"jeb_ 1H30m too  <red>loud 2", "jeb_ is muted for 1h30m, or until Earshot restarts. Reason: too  <red>loud 2",
+			{"JEB_", "jeb_ is muted until you type /voice unmute.", Mute{Player: jeb, Name: "jeb_"}},
+			{jeb.String(), "jeb_ is muted until you type /voice unmute.", Mute{Player: jeb, Name: "jeb_"}},
+			{absent.String(), absent.String() + " is muted until you type /voice unmute.", Mute{Player: absent}},
+			{"jeb_ 10m", "jeb_ is muted for 10m.", Mute{Player: jeb, Name: "jeb_", Until: in(10 * time.Minute)}},
+			{"jeb_ 1H30m too  <red>loud 2", "jeb_ is muted for 1h30m. Reason: too  <red>loud 2",
 				Mute{Player: jeb, Name: "jeb_", Until: in(90 * time.Minute), Reason: "too  <red>loud 2"}},
-			{"jeb_ for 10m", "jeb_ is muted until you type /voice unmute or Earshot restarts. Reason: for 10m", Mute{Player: jeb, Name: "jeb_", Reason: "for 10m"}},
+			{"jeb_ for 10m", "jeb_ is muted until you type /voice unmute. Reason: for 10m", Mute{Player: jeb, Name: "jeb_", Reason: "for 10m"}},
 		} {
 			_, g, commands := voiced(t)
 			same(t, c.text, says(t, commands, "voice mute "+c.text), c.want)
@@ -120,7 +120,7 @@ func TestUnmute(t *testing.T) {
 
 func TestMuteAll(t *testing.T) {
 	_, g, c := voiced(t)
-	same(t, "on", says(t, c, "voice muteall ON"), "Everybody is muted who is not exempt, until you type /voice muteall off or Earshot restarts.")
+	same(t, "on", says(t, c, "voice muteall ON"), "Everybody is muted who is not exempt, until you type /voice muteall off.")
 	if len(g.list) != 1 || g.list[0] != (Mute{By: "console"}) {
 		t.Errorf("%+v", g.list)
 	}

@@ -37,6 +37,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/store"
 )
 
 // stopWithin bounds the whole shutdown.
@@ -147,7 +148,18 @@ func (a *app) run(stderr io.Writer) error {
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
 	defer signal.Stop(signals)
 
-	r := a.start(ln)
+	opening, opened := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	on, state, err := openState(opening, &a.now.conf.State, a.dir, a.log.With("room", "store"))
+	interrupted := opening.Err() != nil
+	opened()
+	switch {
+	case err != nil && interrupted: // nothing has begun
+		return ln.Close()
+	case err != nil:
+		ln.Close()
+		return err
+	}
+	r := a.start(ln, on, state)
 	a.banner(stderr, ln.Addr().(*net.TCPAddr))
 	unfollow := a.follow()
 	typed, closeConsole := a.console(os.Stdin, os.Stderr)
@@ -190,8 +202,8 @@ type running struct {
 	stop   func()
 }
 
-// start puts the rooms together on ln, has them go by the settings, and serves.
-func (a *app) start(ln net.Listener) *running {
+// start puts the rooms together on ln, has them go by the settings, and serves. state is on the store.
+func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *running {
 	reg := world.New()
 	failures := &track.Failures{Log: a.log.With("room", "track")}
 	tokens := token.New(1 << 16)
@@ -201,6 +213,7 @@ func (a *app) start(ln net.Listener) *running {
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{
 		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: notice(server.Player),
+		Store: state,
 	}, reg)
 	a.desk.world, a.desk.server, a.desk.voice = reg, server, gateway
 	var stopping atomic.Bool
@@ -208,6 +221,7 @@ func (a *app) start(ln net.Listener) *running {
 		h := admin.Health{OK: true, State: "running", Details: map[string]any{
 			"version": release(), "players": server.Online(), "voice_sockets": gateway.Stats().Sockets,
 		}}
+		describe(&h, on.Health())
 		if stopping.Load() {
 			h.OK, h.State = false, "stopping"
 		}
@@ -215,6 +229,7 @@ func (a *app) start(ln net.Listener) *running {
 	})
 	exportServers(pages, server)
 	export(pages, server.Counters(), server.Online, gateway.Stats, failures, inviter)
+	exportState(pages, gateway.Stats, on.Health)
 	connections := limit.NewNetworks(limit.Rate{}, false, nil)
 	listening := listen.Config{
 		Gate: connections.Allow, Log: a.log.With("room", "listen"), Players: func(c *listen.Conn) { server.Handle(c) },
@@ -270,6 +285,7 @@ func (a *app) start(ln net.Listener) *running {
 		stopping.Store(true)
 		sockets.Stop()
 		port.Close()
+		gateway.Freeze() // before players are sent away, who would leave their groups
 		var all sync.WaitGroup
 		report := func(what string, err error) {
 			if err != nil {
@@ -285,6 +301,7 @@ func (a *app) start(ln net.Listener) *running {
 		sockets.Wait()
 		sweeper.Close()
 		serving.Wait()
+		report("state", on.Close(ctx))
 	}
 	return r
 }

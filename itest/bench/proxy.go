@@ -291,7 +291,7 @@ func (b *proxyBench) earshot(compress, online bool) (*path, error) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := launch(false, b.binary, "run", "--config", file)
+	p, err := launch(false, b.binary, "run", "--config", file, "--data", b.dir)
 	if err != nil {
 		return nil, err
 	}
