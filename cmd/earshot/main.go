@@ -48,7 +48,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 	flags := pflag.NewFlagSet("earshot", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are ours to print, on one line
 	file := flags.String("config", "", "configuration `FILE` (default: earshot.yml in the data folder, where it exists)")
-	dir := flags.String("data", ".", "`DIR` where Earshot looks for its files")
+	dir := flags.String("data", ".", "`DIR` where Earshot looks for its files and keeps its state")
 	listen := flags.String("listen", "", "listen on `ADDR`, as host:port, whatever the configuration says")
 	offline := flags.Bool("offline", false, "do not authenticate players: anybody can join as anybody")
 	help := func(w io.Writer) { fmt.Fprint(w, usage, "Flags:\n", flags.FlagUsages()) }
