@@ -426,6 +426,25 @@ func TestDeafenIsCoalesced(t *testing.T) {
 	})
 }
 
+// While the connection takes nothing the choice stays a choice, not a queue: what goes out then is the last one.
+func TestDeafenOutlastsABusyConnection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mustConnect(t, Config{Ask: most}, answer{echo: most, quiet: true})
+		c.SendOpus(packet(0))
+		synctest.Wait()     // the writer is stuck with it
+		for i := range 40 { // ends with deafened
+			c.SetDeafened(i%2 == 1)
+			c.SetTier(line.Tier(i % 3))
+			time.Sleep(100 * time.Millisecond)
+		}
+		go s.read()
+		time.Sleep(time.Second)
+		if got := s.texts(); !reflect.DeepEqual(got, []string{"SSVC_DEAFEN_V1:1"}) { // and the ordinary tier, as ever
+			t.Errorf("%q", got)
+		}
+	})
+}
+
 var start = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // of a bubble
 
 func TestLines(t *testing.T) {
