@@ -185,7 +185,7 @@ func TestSpeakers(t *testing.T) {
 		"Stage plays gong.opus, which lasts 1m30s.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays gong.opus",
 		"Stage plays two words.opus, which lasts 1m30s, over and over.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays two words.opus over and over",
 		"That did not work: there is no file none.opus", "Type /voice speaker play <speaker> <file> [loop].",
-		"Stage carries the voice of Notch.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, carries the voice of Notch",
+		"Stage carries the voice of Notch, to those who may hear him: on his server, or by a group or a declared voice.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, carries the voice of Notch",
 		"There is no player Bob here. Of somebody who is not here, write the UUID.", "Stage is silent.", "Stage plays nothing.", noSpeaker, "The speaker Stage is gone.", noSpeaker)
 	src := &source{player: n.players[slices.IndexFunc(n.players, func(p *player) bool { return p.name == "Notch" })]}
 	c.Execute(t.Context(), src, "voice speaker create Here")
