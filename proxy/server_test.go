@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/limbo"
@@ -43,7 +44,7 @@ func serve(t *testing.T, change func(*Settings)) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := New(c, Others{}, nil)
+	server := New(c, Others{Say: new(commands.Texts).Say}, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -175,11 +175,8 @@ func (c *Commands) text(src Source, k key, named ...string) packet.Text {
 	return c.cfg.Texts.text(src.Locale(), k, named...)
 }
 
-// Say is the text of a key of the table, for whoever has that locale: the proxy's own words to players. A key that is not
-// in the table is an empty text.
-func (c *Commands) Say(locale, k string, named ...string) packet.Text {
-	return c.cfg.Texts.text(locale, key(k), named...)
-}
+// Texts are those that answers are in.
+func (c *Commands) Texts() *Texts { return c.cfg.Texts }
 
 func (c *Commands) answer(src Source, k key, named ...string) { src.Send(c.text(src, k, named...)) }
 

@@ -41,6 +41,38 @@ var english = map[key]string{
 	"connected":             "<red>You are on <yellow><server></yellow> already.",
 	"connected-other":       "<red><yellow><player></yellow> is on <yellow><server></yellow> already.",
 
+	// On the screen of somebody who is disconnected, or as a <reason>.
+	"kick-too-often":      "You are logging in too often. Wait a moment and try again.",
+	"kick-name":           "This name is not allowed here: use 1 to 16 letters, digits and underscores.",
+	"kick-name-taken":     "Somebody is already playing here under this name.",
+	"kick-ending":         "Your last session is still ending. Try again in a moment.",
+	"kick-encryption":     "The encrypted login failed. Restart the game and try again.",
+	"kick-host":           "Nobody can join by this address. Use the one that you were given.",
+	"kick-bedrock":        "Players of Bedrock Edition cannot join here.",
+	"kick-bedrock-data":   "The server cannot tell who you are. Its administrator finds the reason in its log.",
+	"kick-no-server":      "No server is available. Try again in a moment.",
+	"kick-unanswered":     "Your client did not answer in time.",
+	"kick-overflow":       "Too many messages before a server was ready.",
+	"kick-protocol":       "Protocol error: <what>",
+	"kick-timeout":        "Timed out.",
+	"kick-internal":       "Internal error. Join again, and tell the administrator if it comes back.",
+	"kick-restart":        "The server is restarting.",
+	"backend-closed":      "Server <server> closed the connection.",
+	"backend-silent":      "Server <server> does not answer any more.",
+	"backend-oversized":   "Server <server> sent a packet that is too large.",
+	"backend-unreadable":  "Server <server> sent a packet that cannot be read.",
+	"backend-broken":      "The connection to server <server> is lost.",
+	"backend-slow":        "Server <server> does not let you in.",
+	"backend-no-answer":   "Server <server> does not answer.",
+	"backend-unreachable": "Cannot connect to server <server>.",
+	"backend-other-mods":  "Server <server> has other mods than the server you joined. Leave the game and join it directly.",
+
+	// Above the hot bar of somebody who is not heard.
+	"notice-soundboard-off": "The soundboard is switched off on this server",
+	"notice-soundboard":     "You may not use the soundboard here",
+	"notice-muted":          "Your voice is muted by the server",
+	"notice-speak":          "You may not speak here",
+
 	"lost-server":   "<red>You lost server <yellow><server></yellow>: <white><reason>",
 	"switch-failed": "<red>Cannot take you to <yellow><server></yellow>: <white><reason>",
 	"held":          "<gold>You wait here. As soon as a server is back you are taken there.",
@@ -207,7 +239,7 @@ func NewTexts(languages map[string]map[string]string) (*Texts, error) {
 		for _, k := range slices.Sorted(maps.Keys(languages[tag])) {
 			template, have := languages[tag][k], english[key(k)]
 			if have == "" {
-				return nil, fmt.Errorf("%s.%s: there is no such text; texts are %s", tag, k, strings.Join(Keys(), ", "))
+				return nil, fmt.Errorf("%s.%s: there is no such text; earshot texts prints all there are", tag, k)
 			}
 			allowed := values(have)
 			for _, v := range values(template) {
@@ -236,6 +268,15 @@ func (t *Texts) template(locale string, k key) string {
 		}
 	}
 	return english[k]
+}
+
+// Say is a text of the table for those with this locale, named as text has it: the proxy's own words to players. A key
+// that is not in the table is its own text, so that it is noticed.
+func (t *Texts) Say(locale, k string, named ...string) packet.Text {
+	if _, ok := english[key(k)]; !ok {
+		return packet.Plain(k)
+	}
+	return t.text(locale, key(k), named...)
 }
 
 // text fills a template: named are names and values in turn. A value is text and nothing else, whatever is in it.

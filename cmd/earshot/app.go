@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -60,7 +59,7 @@ type app struct {
 	now       *settings  // that are in force
 	tried     string     // the stamp of the files that were read last
 
-	farewell string // what players are told at the end
+	farewell string // what players are told at the end; empty: a text of the table
 }
 
 // rooms are those that [app.apply] has something to tell.
@@ -83,7 +82,7 @@ func build(load func() (*configs.Loaded, error), dir string, stderr io.Writer) (
 	if err != nil {
 		return nil, err
 	}
-	a := &app{load: load, dir: dir, output: &output{w: stderr}, farewell: "The server is restarting."}
+	a := &app{load: load, dir: dir, output: &output{w: stderr}}
 	a.log, a.logs = newLogs(a.output)
 	a.logs.apply(l.Log)
 	a.builtin = limbo.New(limbo.Config{Log: a.log.With("room", "limbo")})
@@ -173,7 +172,7 @@ func (a *app) run(stderr io.Writer) error {
 	case failed = <-r.failed:
 	case reason := <-a.desk.quit:
 		a.log.Info("stopping", "reason", reason)
-		a.farewell = cmp.Or(reason, a.farewell)
+		a.farewell = reason
 	case failed = <-typed:
 		a.log.Info("stopping", "console", failed == nil)
 	}
@@ -212,7 +211,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say,
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{
-		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: notice(server.Player),
+		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: notice(server.Player, a.desk.say),
 		Store: state,
 	}, reg)
 	a.desk.world, a.desk.server, a.desk.voice = reg, server, gateway

@@ -185,7 +185,7 @@ func (d *desk) status() []commands.Fact {
 
 // say is a text of the table.
 func (d *desk) say(locale, key string, named ...string) packet.Text {
-	return d.office.Load().commands.Say(locale, key, named...)
+	return d.office.Load().commands.Texts().Say(locale, key, named...)
 }
 
 // player is a player as commands and backends' plugins see one.
@@ -298,7 +298,7 @@ func (p passenger) Connect(server string) {
 		return
 	}
 	if err := p.player.Connect(server); err != nil {
-		p.Message(packet.Plain(err.Error()))
+		p.Message(p.desk.say(p.Locale(), "failed", "error", err.Error()))
 	}
 }
 
@@ -355,7 +355,7 @@ func (h *hook) Serverbound(p proto.Packet, body []byte) session.Answer {
 	switch d.Action {
 	case command.Run:
 		if !h.queue.Post(func() { h.run(d.Command) }) {
-			h.src.Send(packet.Plain("Not so fast, please."))
+			h.src.Send(h.say(h.src.Locale(), "too-fast"))
 		}
 		return session.Answer{Drop: true, Ack: d.Ack}
 	case command.Answer:
@@ -373,7 +373,7 @@ func (h *hook) run(text string) {
 	defer func() {
 		if v := recover(); v != nil {
 			h.log.Error("panic in a command", "by", h.src.Name(), "text", text, "panic", v, "stack", string(debug.Stack()))
-			h.src.Send(packet.Plain("That did not work: internal error."))
+			h.src.Send(h.say(h.src.Locale(), "failed", "error", "internal error"))
 		}
 	}()
 	h.office.Load().commands.Execute(h.ctx, h.src, text)

@@ -9,6 +9,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/gain"
@@ -84,11 +85,17 @@ var nodes = []struct {
 	{perm.MuteExempt, voice.MuteExempt},
 }
 
+// notices are the texts of why somebody is not heard.
+var notices = map[voice.Reason]string{
+	voice.SoundboardOff: "notice-soundboard-off", voice.SoundboardRefused: "notice-soundboard", voice.ServerMuted: "notice-muted",
+	voice.SpeakRefused: "notice-speak",
+}
+
 // notice tells players on their action bars why nobody hears them.
-func notice(player func(uuid.UUID) session.Player) func(uuid.UUID, voice.Reason) {
+func notice(player func(uuid.UUID) session.Player, say func(locale, key string, named ...string) packet.Text) func(uuid.UUID, voice.Reason) {
 	return func(id uuid.UUID, why voice.Reason) {
 		if p := player(id); p != nil {
-			p.ActionBar(why.String()) // who has too much waiting, or has left, goes without
+			p.ActionBar(say(p.Locale(), notices[why]).String()) // who has too much waiting, or has left, goes without
 		}
 	}
 }

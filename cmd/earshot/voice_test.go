@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
@@ -84,24 +85,36 @@ func TestRights(t *testing.T) {
 // barred is a player who keeps what the action bar shows.
 type barred struct {
 	session.Player
-	lines []string
+	locale string
+	lines  []string
 }
+
+func (b *barred) Locale() string { return b.locale }
 
 func (b *barred) ActionBar(text string) error { b.lines = append(b.lines, text); return nil }
 
 func TestNotice(t *testing.T) {
-	id, p := uuid.New(), &barred{}
+	texts, err := commands.NewTexts(map[string]map[string]string{"de": {"notice-speak": "Du darfst hier nicht sprechen"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, p := uuid.New(), &barred{locale: "de_at"}
 	tell := notice(func(who uuid.UUID) session.Player {
 		if who == id {
 			return p
 		}
 		return nil
-	})
+	}, texts.Say)
 	tell(uuid.New(), voice.ServerMuted) // has left
 	tell(id, voice.ServerMuted)
 	tell(id, voice.SpeakRefused)
-	if got := strings.Join(p.lines, "; "); got != "Your voice is muted by the server; You may not speak here" {
+	if got := strings.Join(p.lines, "; "); got != "Your voice is muted by the server; Du darfst hier nicht sprechen" {
 		t.Error(got)
+	}
+	for why, key := range notices {
+		if got := texts.Say("", key).String(); got != why.String() {
+			t.Errorf("%v is told as %q", why, got)
+		}
 	}
 }
 

@@ -48,8 +48,9 @@ var (
 	ErrKeyInvalid  = errors.New("the client's chat key is not signed by the game's services")
 )
 
-// Reason is what a player is told whose login failed with err, in the client's language where the game has words.
-func Reason(err error) packet.Text {
+// Reason is what a player is told whose login failed with err, in the words that the client has for it; ok is false when
+// it has none.
+func Reason(err error) (t packet.Text, ok bool) {
 	for _, r := range []struct {
 		err error
 		key string
@@ -58,10 +59,10 @@ func Reason(err error) packet.Text {
 		{ErrKeyExpired, "invalid_public_key_signature"}, {ErrKeyInvalid, "invalid_public_key"},
 	} {
 		if errors.Is(err, r.err) {
-			return packet.Translatable("multiplayer.disconnect." + r.key)
+			return packet.Translatable("multiplayer.disconnect." + r.key), true
 		}
 	}
-	return packet.Plain("The encrypted login failed. Restart the game and try again.")
+	return packet.Text{}, false
 }
 
 // Config is how players are authenticated. The zero value does as the game's own servers do.

@@ -461,12 +461,12 @@ func TestReason(t *testing.T) {
 		ErrKeyMissing: "multiplayer.disconnect.missing_public_key", ErrKeyExpired: "multiplayer.disconnect.invalid_public_key_signature",
 		ErrKeyInvalid: "multiplayer.disconnect.invalid_public_key",
 	} {
-		if got := string(Reason(err).JSON(775)); got != `{"translate":"`+want+`"}` {
-			t.Errorf("%v: %s", err, got)
+		if got, ok := Reason(err); !ok || string(got.JSON(775)) != `{"translate":"`+want+`"}` {
+			t.Errorf("%v: %s, %v", err, got.JSON(775), ok)
 		}
 	}
-	if got := Reason(ErrEncryption).String(); !strings.Contains(got, "Restart the game") {
-		t.Error(got)
+	if got, ok := Reason(ErrEncryption); ok {
+		t.Errorf("the client has words for a broken encryption: %s", got)
 	}
 }
 

@@ -52,7 +52,7 @@ func (s *Session) finishing(l *link, e *event) verdict {
 
 // stuck is a client that does not acknowledge a change of state.
 func (s *Session) stuck() {
-	s.end(EndUnanswered, plain("Your client did not answer in time"))
+	s.end(EndUnanswered, s.because("kick-unanswered"))
 }
 
 // asked is a backend's keep-alive. Its question is noted before the client can answer it.

@@ -77,7 +77,7 @@ func (s *Session) advance() {
 	p, set := &s.plan, s.set()
 	for _, name := range p.names {
 		if !p.failed[strings.ToLower(name)] && set.server(name) == nil {
-			p.fail(name, failure{EndNoServer, plain("No server is available.")})
+			p.fail(name, failure{EndNoServer, s.because("kick-no-server")})
 			s.log.Warn("a server to try is not configured; skipped", "backend", name)
 		}
 	}
@@ -100,7 +100,7 @@ func (s *Session) advance() {
 		f = p.last
 	}
 	if f == nil {
-		f = &failure{EndNoServer, plain("No server is available.")}
+		f = &failure{EndNoServer, s.because("kick-no-server")}
 	}
 	s.end(f.ending, f.reason)
 }
@@ -148,7 +148,7 @@ func (s *Session) arrived(d *dialed) {
 	if d.err != nil {
 		s.core.Counters.DialFails.Add(1)
 		s.log.Warn("backend refused the player or cannot be reached", "backend", d.server.Name, "error", printable(d.err.Error()))
-		s.refused(d.server.Name, dialFailure(d), d.planned)
+		s.refused(d.server.Name, s.dialFailure(d), d.planned)
 		return
 	}
 	l := s.newLink(d.server, d.conn)
@@ -168,7 +168,7 @@ func (s *Session) arrived(d *dialed) {
 	l.pump.enter(proto.Play)
 	l.pump.mark.allow(s.set().Timeouts.Read)
 	s.within(s.set().Timeouts.BackendJoin, func() {
-		s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in."))
+		s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name))
 	})
 	s.route()
 	s.listen(l)
@@ -212,17 +212,17 @@ func (l *link) recompress(threshold int) {
 }
 
 // dialFailure puts a failure to log in on a backend in words for the player. Addresses are not among them.
-func dialFailure(d *dialed) failure {
+func (s *Session) dialFailure(d *dialed) failure {
 	var kick *backend.KickError
 	switch {
 	case errors.As(d.err, &kick):
 		return failure{EndKicked, reason{text: kick.Reason}}
 	case errors.Is(d.err, errOtherMods):
-		return failure{EndBackendLost, plain("Server " + d.server.Name + " has other mods than the server you joined. Leave the game and join it directly.")}
+		return failure{EndBackendLost, s.because("backend-other-mods", "server", d.server.Name)}
 	case isTimeout(d.err) || errors.Is(d.err, context.DeadlineExceeded):
-		return failure{EndBackendTimeout, plain("Server " + d.server.Name + " does not answer.")}
+		return failure{EndBackendTimeout, s.because("backend-no-answer", "server", d.server.Name)}
 	}
-	return failure{EndBackendLost, plain("Cannot connect to server " + d.server.Name + ".")}
+	return failure{EndBackendLost, s.because("backend-unreachable", "server", d.server.Name)}
 }
 
 // failed goes on after a backend did not take a player that is on none.

@@ -154,7 +154,7 @@ func (s *Session) recompress(l *link, e *event) verdict {
 	r := field.NewReader(e.body)
 	threshold := int(r.VarInt())
 	if r.End() != nil {
-		s.lost(l, EndBackendLost, plain("Server "+l.name+" broke the protocol"))
+		s.lost(l, EndBackendLost, s.because("backend-unreadable", "server", l.name))
 		return handled
 	}
 	threshold = max(threshold, -1)

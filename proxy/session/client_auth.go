@@ -14,7 +14,7 @@ import (
 // name under which it is looked up.
 func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 	if !s.nameAllowed(start.Name) {
-		return s.refuse(EndBadName, badName)
+		return s.refuse(EndBadName, s.because("kick-name"))
 	}
 	l, err := a.Begin(s.protocol, start)
 	if err != nil {
@@ -53,7 +53,7 @@ func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 		return s.unverified(err)
 	}
 	if !s.nameAllowed(p.Name) {
-		return s.refuse(EndBadName, badName)
+		return s.refuse(EndBadName, s.because("kick-name"))
 	}
 	s.id, s.name, s.properties, s.key, s.online = p.ID, p.Name, p.Properties, start.Key, true
 	return true
@@ -74,7 +74,11 @@ func (s *Session) unverified(err error) bool {
 	case errors.Is(err, auth.ErrServersDown):
 		s.log.Error("players cannot be authenticated", "error", err)
 	}
-	return s.refuse(e, reason{text: auth.Reason(err)})
+	why, ok := auth.Reason(err)
+	if !ok {
+		why = s.say("kick-encryption")
+	}
+	return s.refuse(e, reason{text: why})
 }
 
 // whileConnected runs f, which waits for somebody else, and cancels it when the client leaves, has had its time or is

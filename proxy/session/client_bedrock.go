@@ -15,12 +15,12 @@ func (s *Session) fromGeyser() bool {
 			why = "its sender is not in bedrock.trusted"
 		}
 		s.log.Info("a player of Bedrock Edition is refused: Floodgate's data is not accepted", "why", why)
-		return s.refuse(EndBedrockSource, plain("Players of Bedrock Edition cannot join here."))
+		return s.refuse(EndBedrockSource, s.because("kick-bedrock"))
 	}
 	p, err := b.Key.Open(s.geyser)
 	if err != nil {
 		s.log.Warn("a player of Bedrock Edition is refused", "error", err)
-		return s.refuse(EndBedrockData, plain("The server cannot tell who you are. Its administrator finds the reason in its log."))
+		return s.refuse(EndBedrockData, s.because("kick-bedrock-data"))
 	}
 	s.id, s.name, s.online, s.bedrock = p.ID(), p.Name(b.Prefix), true, true
 	if p.Addr.IsValid() && s.address.Addr() == peer { // no PROXY header said so

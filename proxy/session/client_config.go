@@ -58,7 +58,7 @@ func (s *Session) configured(e *event) verdict {
 		s.toBackend(l, proto.FinishConfiguration, nil)
 		l.out = proto.Play
 		if l == s.partner() && !s.playing && !s.awaitStart {
-			s.within(s.set().Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not let you in")) })
+			s.within(s.set().Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name)) })
 		}
 	}
 	s.route()
@@ -98,7 +98,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 	}
 	if !s.memory.wait(e.packet, e.body, stated) {
 		s.core.Counters.Overflows.Add(1)
-		s.end(EndOverflow, plain("Too many messages before a server was ready"))
+		s.end(EndOverflow, s.because("kick-overflow"))
 	}
 	return handled
 }

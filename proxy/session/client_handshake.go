@@ -141,7 +141,7 @@ func (s *Session) handshake() bool {
 	s.from()
 	switch by := s.byHost(); {
 	case by.Refuse:
-		return s.refuse(EndUnknownHost, plain("Nobody can join by this address. Use the one that you were given."))
+		return s.refuse(EndUnknownHost, s.because("kick-host"))
 	case len(by.Lite) > 0:
 		s.forward(by.Lite, f)
 		return false

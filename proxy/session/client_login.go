@@ -30,7 +30,7 @@ func (s *Session) login() bool {
 	case s.geyser != "" && !s.fromGeyser():
 		return false
 	case !s.core.cfg.LoginGate(s.address.Addr()):
-		return s.refuse(EndThrottled, plain("You are logging in too often. Wait a moment and try again."))
+		return s.refuse(EndThrottled, s.because("kick-too-often"))
 	case !s.patience(s.set().Timeouts.Login):
 		return s.broke(nil)
 	}
@@ -49,12 +49,10 @@ func (s *Session) login() bool {
 		ok = s.authenticate(set.Auth, start)
 	default:
 		s.name, s.id = start.Name, auth.OfflineID(start.Name)
-		ok = packet.ValidName(s.name) || s.refuse(EndBadName, badName)
+		ok = packet.ValidName(s.name) || s.refuse(EndBadName, s.because("kick-name"))
 	}
 	return ok && s.claim() && s.succeed()
 }
-
-var badName = plain("This name is not allowed here: use 1 to 16 letters, digits and underscores.")
 
 // next reads one packet of the login state and insists that it is p.
 func (s *Session) next(p proto.Packet) ([]byte, bool) {
@@ -85,14 +83,14 @@ func (s *Session) claim() bool {
 			return true
 		}
 		if !s.online || holder.bedrock != s.bedrock && holder.id != s.id {
-			return s.refuse(EndDuplicate, plain("Somebody is already playing here under this name."))
+			return s.refuse(EndDuplicate, s.because("kick-name-taken"))
 		}
 		holder.leave(EndReplaced, translated("multiplayer.disconnect.duplicate_login"))
 		// Its backend must be gone too, or that would take the newcomer for the second one and throw it out.
 		select {
 		case <-holder.done:
 		case <-limit.C:
-			return s.refuse(EndDuplicate, plain("Your last session is still ending. Try again in a moment."))
+			return s.refuse(EndDuplicate, s.because("kick-ending"))
 		case <-s.mail.poke:
 			return s.broke(nil)
 		}

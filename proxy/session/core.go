@@ -186,16 +186,21 @@ func (s *Settings) server(name string) *backend.Server {
 
 var errStuck = errors.New("sessions were still ending when the time for it was over")
 
-// Shutdown lets nobody in any more and disconnects everybody with the reason, each in the state it is in. When ctx ends
+// Shutdown lets nobody in any more and disconnects everybody with the reason, or if it is empty with a text of the
+// table, each in the state it is in. When ctx ends
 // before they are gone their sockets are closed under them. It returns when no session is left, or, with an error, a
 // moment after ctx ended.
 func (c *Core) Shutdown(ctx context.Context, r string) error {
-	l := leave{EndShutdown, plain(r)}
+	l := leave{ending: EndShutdown}
 	c.mu.Lock()
 	first := c.closing == nil
 	c.closing = &l
 	for s := range c.live {
-		s.leave(l.ending, l.reason)
+		why := plain(r)
+		if r == "" {
+			why = s.because("kick-restart")
+		}
+		s.leave(l.ending, why)
 	}
 	c.mu.Unlock()
 	gone := make(chan struct{})

@@ -401,7 +401,7 @@ func TestBroughtBack(t *testing.T) {
 			for _, x := range seen {
 				text += string(x.body)
 			}
-			if !newcomer && !strings.Contains(text, "held-return") {
+			if !newcomer && !strings.Contains(text, " is back. Taking you there") {
 				t.Error("not told that he is brought back")
 			}
 			if n := e.core.Counters.Switches.Returned.Load(); n != 1 {
@@ -484,7 +484,7 @@ func TestTurnedAway(t *testing.T) {
 		count := func(want string) int {
 			return len(slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return !strings.Contains(s, want) }))
 		}
-		for count("held-return") < 2 {
+		for count(" is back. Taking you there") < 2 {
 			q, _, body, err := c.try()
 			if err != nil {
 				t.Fatal(err)
@@ -493,7 +493,7 @@ func TestTurnedAway(t *testing.T) {
 				seen = append(seen, string(body))
 			}
 		}
-		if n := count("switch-failed"); n != 1 {
+		if n := count("Cannot take you to "); n != 1 {
 			t.Errorf("told %d times why not: %q", n, seen)
 		}
 		mu.Lock()
@@ -529,7 +529,7 @@ func TestDrain(t *testing.T) {
 			t.Fatal(err)
 		}
 		seen, _ := c.moved(b)
-		if !slices.ContainsFunc(seen, func(x seenPacket) bool { return strings.Contains(string(x.body), "drained server a to b") }) {
+		if !slices.ContainsFunc(seen, func(x seenPacket) bool { return strings.Contains(string(x.body), " is being emptied. Taking you to ") }) {
 			t.Errorf("not told: %v", names(seen))
 		}
 		until(t, func() bool { return e.core.population()["b"] == 2 }, "they are at %v", func() []any { return []any{e.core.population()} })

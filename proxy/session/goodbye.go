@@ -24,6 +24,11 @@ type reason struct {
 
 func plain(s string) reason { return reason{text: packet.Plain(s)} }
 
+// because is a reason of the table of texts.
+func (s *Session) because(key string, named ...string) reason {
+	return reason{text: s.say(key, named...)}
+}
+
 func translated(key string, with ...string) reason {
 	return reason{text: packet.Translatable(key, with...)}
 }
@@ -113,7 +118,7 @@ func (s *Session) hangUp() {
 func (s *Session) violation(format string, args ...any) verdict {
 	what := fmt.Sprintf(format, args...)
 	s.log.Debug("client broke the protocol", "what", what, "state", s.in)
-	s.end(EndProtocol, plain("Protocol error: "+what))
+	s.end(EndProtocol, s.because("kick-protocol", "what", what))
 	return handled
 }
 

@@ -19,7 +19,7 @@ import (
 func (s *Session) forward(names []string, handshake frame.Frame) {
 	head := bytes.Clone(s.r.Raw(handshake.Start, handshake.End))
 	if !s.core.cfg.LoginGate(s.address.Addr()) {
-		s.refuse(EndThrottled, plain("You are logging in too often. Wait a moment and try again."))
+		s.refuse(EndThrottled, s.because("kick-too-often"))
 		return
 	}
 	if !s.patience(s.set().Timeouts.Login) {
@@ -41,7 +41,7 @@ func (s *Session) forward(names []string, handshake frame.Frame) {
 		return
 	case to == nil:
 		counters.Failed.Add(1)
-		s.refuse(EndNoServer, plain("No server is available. Try again in a moment."))
+		s.refuse(EndNoServer, s.because("kick-no-server"))
 		return
 	}
 	s.socketsMu.Lock()

@@ -173,18 +173,18 @@ func (s *Session) finished(p *pump, err error) {
 		if p.link != s.current && p.link != s.inflight {
 			return
 		}
-		ending, why := EndBackendLost, "closed the connection"
+		ending, why := EndBackendLost, "backend-closed"
 		switch {
 		case p.mark.late.Load():
-			ending, why = EndBackendTimeout, "does not answer any more"
+			ending, why = EndBackendTimeout, "backend-silent"
 		case errors.Is(err, frame.Unframeable):
-			why = "sent a packet that is too large"
+			why = "backend-oversized"
 			s.log.Error("backend sent a packet that cannot be passed on: set compression.threshold to 256", "backend", p.link.name)
 		case errors.As(err, &bad):
-			why = "sent a packet that cannot be read"
+			why = "backend-unreadable"
 			s.log.Error("backend broke the protocol", "backend", p.link.name, "error", err)
 		}
-		s.lost(p.link, ending, plain("Server "+p.link.name+" "+why))
+		s.lost(p.link, ending, s.because(why, "server", p.link.name))
 		return
 	}
 	switch {
@@ -203,16 +203,16 @@ func (s *Session) finished(p *pump, err error) {
 // unwritable is a failed write to one side.
 func (s *Session) unwritable(to *outlet, err error) {
 	if to.link == nil {
-		s.end(unreachable(err), plain("Timed out"))
+		s.end(unreachable(err), s.because("kick-timeout"))
 		return
 	}
 	l := to.link
 	switch {
 	case l != s.current && l != s.inflight:
 	case l.pump.mark.late.Load(): // the watchdog has closed it, and the client's reader noticed first
-		s.lost(l, EndBackendTimeout, plain("Server "+l.name+" does not answer any more"))
+		s.lost(l, EndBackendTimeout, s.because("backend-silent", "server", l.name))
 	default:
-		s.lost(l, EndBackendLost, plain("Lost the connection to server "+l.name))
+		s.lost(l, EndBackendLost, s.because("backend-broken", "server", l.name))
 	}
 }
 

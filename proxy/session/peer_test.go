@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/frame"
@@ -205,7 +206,7 @@ func (l *logBuffer) String() string {
 func newEnv(t testing.TB, change func(*Config), backends ...*fakeBackend) *env {
 	t.Helper()
 	e := &env{t: t, log: &logBuffer{}}
-	cfg := Config{Settings: Settings{Threshold: 256}, Log: slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	cfg := Config{Settings: Settings{Threshold: 256}, Say: new(commands.Texts).Say, Log: slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, b := range backends {
 		cfg.Settings.Servers = append(cfg.Settings.Servers, backend.Server{Name: b.name, Address: b.ln.Addr().String()})
 		cfg.Settings.Try = append(cfg.Settings.Try, b.name)

@@ -219,7 +219,7 @@ func (s *Session) caught() {
 	s.from()
 	s.log.Error("panic in a session; the session ends", "panic", v, "stack", string(debug.Stack()))
 	s.broken.Store(true)
-	s.leave(EndPanic, plain("internal error"))
+	s.leave(EndPanic, s.because("kick-internal"))
 	s.kill()
 }
 

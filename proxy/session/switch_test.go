@@ -495,7 +495,7 @@ func TestSwitchFailsAfterRelease(t *testing.T) {
 				}
 				seen, _ := c.moved(a)
 				told := slices.ContainsFunc(seen, func(x seenPacket) bool {
-					return x.q == proto.SystemChat && bytes.Contains(x.body, []byte("switch-failed server b"))
+					return x.q == proto.SystemChat && bytes.Contains(x.body, []byte("Cannot take you to "))
 				})
 				if !told {
 					t.Errorf("%s: the player was not told: %v", name, seen)

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -28,7 +29,7 @@ type bubble struct {
 func inBubble(t *testing.T, change func(*Config), f func(b *bubble)) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &bubble{t: t, dials: make(chan net.Conn, 16)}
-		cfg := Config{Settings: Settings{
+		cfg := Config{Say: new(commands.Texts).Say, Settings: Settings{
 			Threshold: 256,
 			Servers: []backend.Server{{Name: "lobby", Dial: func(context.Context) (net.Conn, error) {
 				ours, theirs := net.Pipe()
