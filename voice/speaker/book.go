@@ -11,8 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxBook is how many speakers a [Book] has room for. One client is told of 32 at most.
-const MaxBook = 256
+// Bounds of a [Book]: its speakers, of which one client is told of 32 at most, and the players on a record's list.
+const (
+	MaxBook  = 256
+	MaxAllow = 1024
+)
 
 // Record is a speaker of a [Book], as it is stored.
 type Record struct {
@@ -39,6 +42,9 @@ func (r Record) Key() string { return r.ID.String() }
 func (r Record) Check() error {
 	if r.ID == uuid.Nil {
 		return errors.New("speaker: a record needs an id")
+	}
+	if len(r.Allow) > MaxAllow {
+		return fmt.Errorf("speaker: %d players may hear it, and %d are the most that can be named", len(r.Allow), MaxAllow)
 	}
 	s := r.spec()
 	return s.check()
@@ -126,6 +132,9 @@ func (b *Book) Put(r Record) error {
 	defer b.mu.Unlock()
 	if e := b.find(r.Name); e != nil {
 		r.ID, r.Name, r.Loop, r.Relay = e.ID, e.Name, e.Loop, e.Relay
+		if err := r.Check(); err != nil {
+			return err
+		}
 		if err := e.c.Change(r.spec()); err != nil {
 			return err
 		}
@@ -134,6 +143,9 @@ func (b *Book) Put(r Record) error {
 		return nil
 	}
 	r.ID, r.Loop, r.Relay = uuid.New(), "", uuid.Nil
+	if err := r.Check(); err != nil {
+		return err
+	}
 	if err := b.open(r); err != nil {
 		return err
 	}

@@ -324,6 +324,15 @@ func TestBookIsBounded(t *testing.T) {
 	if err := b.Put(jukebox); err == nil || !strings.Contains(err.Error(), "256") {
 		t.Error(err)
 	}
+	crowded := b.All()[0].Record
+	crowded.Allow = make([]uuid.UUID, MaxAllow+1)
+	if err := b.Put(crowded); err == nil || !strings.Contains(err.Error(), "1024") || b.All()[0].Allow != nil {
+		t.Error(err)
+	}
+	b.Remove(crowded.Name)
+	if err := b.Put(crowded); err == nil || len(b.All()) != MaxBook-1 {
+		t.Error(err)
+	}
 	h.set.Close()
 	b.Remove(b.All()[0].Name)
 	if err := b.Put(jukebox); !errors.Is(err, ErrClosed) {
