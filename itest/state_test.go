@@ -284,7 +284,7 @@ func TestStateElsewhere(t *testing.T) {
 	if status, h := one.health(); status != 200 || h["state"] != "degraded" || h["state_problem"] == nil {
 		t.Errorf("%d %v", status, h)
 	}
-	says(mod, "/voice unmute "+ann.id.String(), "is lifted")
+	says(mod, "/voice unmute "+ann.id.String(), "not stored yet: 1", "cannot be reached")
 	bob := newMember(t, two, bots.Join(two.addr, "Bob"))
 	bob.hearsNothingFrom(ann.speaker, "who is muted as far as is known")
 	if got := one.metric("earshot_state_waiting"); got != 1 {

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -48,10 +49,10 @@ type Config struct {
 	// Store keeps state that lasts; nil keeps nothing. [State] is one.
 	Store Store
 
-	// Sounds is the directory of the files that administrators' speakers play; empty is none. SpeakersChanged is told of
-	// what is to be stored of these speakers; see [speaker.NewBook].
-	Sounds          string
-	SpeakersChanged func(put []speaker.Record, gone []uuid.UUID)
+	// Sounds is the directory of the files that administrators' speakers play; empty is none. Speakers keeps what they are;
+	// nil keeps nothing. [State.Speakers] is one.
+	Sounds   string
+	Speakers SpeakerStore
 
 	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
 	// not block. nil tells nobody.
@@ -78,10 +79,13 @@ type Gateway struct {
 	hub      *hub.Hub
 	speakers *speaker.Set
 	book     *speaker.Book
+	saved    atomic.Pointer[chan struct{}] // closed when the last change of the book is stored
 
-	ctx     context.Context // of the sockets
+	ctx     context.Context // of the sockets, and of following
 	cancel  context.CancelFunc
 	stopHub func() // and waits for it
+
+	following sync.WaitGroup // of what others store of speakers
 
 	mu       sync.Mutex
 	closed   bool
@@ -118,7 +122,6 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	h.Log, h.Permissions, h.Store = cfg.Log, cfg.Permissions, cfg.Store
 	g.hub = h
 	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
-	g.book = speaker.NewBook(g.speakers, speaker.Sounds(cfg.Sounds), cfg.SpeakersChanged)
 	g.conf = conn.Config{
 		Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK, Speakers: g.speakers, Notice: cfg.Notice,
 	}
@@ -131,6 +134,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	if err := g.SetDeclared(cfg.Declared); err != nil { // and now everything is in force that was there before
 		g.log.Error("what the configuration declares cannot be used", "error", err)
 	}
+	g.keepSpeakers(cfg.Sounds, cfg.Speakers)
 	return g
 }
 
@@ -195,9 +199,6 @@ func (deaf) Text([]byte)   {}
 // They begin to sound for players who join later, too; what they are is not kept anywhere else.
 func (g *Gateway) Speakers() *speaker.Set { return g.speakers }
 
-// SpeakerBook holds those of them that administrators have set up, by name, with what can be stored of them.
-func (g *Gateway) SpeakerBook() *speaker.Book { return g.book }
-
 // SetSoundboard switches the soundboard on or off; that is in force for the next frame when it returns. While it is off
 // clients still negotiate it, and all that they send by it is dropped, so that they do not send it by the microphone.
 func (g *Gateway) SetSoundboard(on bool) error { return g.hub.SetSoundboard(on) }
@@ -229,6 +230,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		g.serving.Wait()
+		g.following.Wait()
 		g.speakers.Close()
 		g.stopHub()
 		close(done)

@@ -1,9 +1,11 @@
 package voice
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/speaker"
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
@@ -29,6 +32,8 @@ type State struct {
 	domains *kept[relation.Domain]
 	listens *kept[relation.Listen]
 	edges   *kept[relation.Edge]
+
+	speakers *kept[speaker.Record]
 }
 
 // OpenState reads what is stored. Records that cannot be read are set aside and logged. ctx bounds the reading.
@@ -40,6 +45,7 @@ func OpenState(ctx context.Context, on *store.Store, log *slog.Logger) (*State, 
 	s.domains = keep(&o, store.Domains, relation.Domain.Key, (*relation.Domain).Check)
 	s.listens = keep(&o, store.Listens, relation.Listen.Key, (*relation.Listen).Check)
 	s.edges = keep(&o, store.Edges, relation.Edge.Key, (*relation.Edge).Check)
+	s.speakers = keep(&o, store.Speakers, speaker.Record.Key, (*speaker.Record).Check)
 	return s, o.err
 }
 
@@ -116,9 +122,7 @@ func (k *kept[T]) take() (put []T, gone []string) {
 
 // Save implements [Store].
 func (s *State) Save(c Changes, done func()) {
-	w := &saving{log: s.log, done: sync.OnceFunc(done)}
-	time.AfterFunc(storePatience, w.done)
-	w.left.Add(1)
+	w := s.saving(done)
 	s.mutes.save(w, c.Mutes, texts(c.MutesGone))
 	s.groups.save(w, c.Groups, texts(c.GroupsGone))
 	s.domains.save(w, c.Domains, c.DomainsGone)
@@ -140,6 +144,38 @@ func (k *kept[T]) save(w *saving, put []T, gone []string) {
 			w.stored(err)
 		}
 	}
+}
+
+// Speakers are those of administrators.
+func (s *State) Speakers() SpeakerStore { return keptSpeakers{s} }
+
+type keptSpeakers struct{ *State }
+
+func (s keptSpeakers) Load() []speaker.Record {
+	all := s.speakers.all()
+	slices.SortFunc(all, func(a, b speaker.Record) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+func (s keptSpeakers) Watch(wake func()) { s.speakers.Watch(wake) }
+
+func (s keptSpeakers) Take() (put []speaker.Record, gone []uuid.UUID) {
+	put, keys := s.speakers.take()
+	return put, ids(keys)
+}
+
+func (s keptSpeakers) Save(put []speaker.Record, gone []uuid.UUID, done func()) {
+	w := s.saving(done)
+	s.speakers.save(w, put, texts(gone))
+	w.stored(nil)
+}
+
+// saving begins to save something. What is saved is added by its own; stored is called once more at the end.
+func (s *State) saving(done func()) *saving {
+	w := &saving{log: s.log, done: sync.OnceFunc(done)}
+	time.AfterFunc(storePatience, w.done)
+	w.left.Add(1)
+	return w
 }
 
 // saving waits for what is being stored.

@@ -17,6 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/speaker"
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
@@ -42,7 +43,7 @@ func stored(t *testing.T, cfg store.Config) (s *site, st *store.Store, end func(
 	if err != nil {
 		t.Fatal(err)
 	}
-	s = open(t, Config{Groups: openGroups, Store: state})
+	s = open(t, Config{Groups: openGroups, Store: state, Speakers: state.Speakers()})
 	return s, st, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -89,7 +90,7 @@ func (s *site) until(what string, ok func() bool) {
 // Everything that lasts outlives the gateway, whose every part begins anew.
 func TestStateOutlivesTheGateway(t *testing.T) {
 	dir := t.TempDir()
-	s, _, end := stored(t, store.Config{Dir: dir})
+	s, st, end := stored(t, store.Config{Dir: dir})
 	a := s.join("anna", 0, groups)
 	if got := a.request("CREATE OPEN 1 %s %s", b64("lasting"), b64("pass")); got != "CREATE OK" {
 		t.Fatal(got)
@@ -126,10 +127,29 @@ func TestStateOutlivesTheGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	declared := s.declared()
+	book := s.gw.SpeakerBook()
+	for _, name := range []string{"Stage", "gone"} {
+		if err := book.Put(speaker.Record{
+			Name: name, Server: "survival", World: "minecraft:overworld", X: 1, Y: 64, Z: -2, Volume: 0.5, Range: 20, Allow: []uuid.UUID{a.player.ID},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := book.Relay("Stage", b.player.ID); err != nil || !book.Remove("gone") {
+		t.Fatal(err)
+	}
+	speakers := fmt.Sprint(book.All())
+	s.gw.SpeakersStored()
+	if n := st.Health().Waiting; n != 0 {
+		t.Errorf("%d changes wait after all was acknowledged", n)
+	}
 	end()
 	time.Sleep(time.Until(now.Add(300 * time.Millisecond))) // it lapses while nobody is there
 
-	s, st, _ := stored(t, store.Config{Dir: dir})
+	s, st, _ = stored(t, store.Config{Dir: dir})
+	if got := fmt.Sprint(s.gw.SpeakerBook().All()); got != speakers || !strings.Contains(got, b.player.ID.String()) {
+		t.Errorf("speakers: %s, before %s", got, speakers)
+	}
 	if got := s.muted(); !slices.Equal(got, []string{"anna"}) {
 		t.Errorf("muted: %q", got)
 	}
@@ -336,6 +356,14 @@ func TestGatewaysShareWhatLasts(t *testing.T) {
 	}
 	a.told("SSVC_MUTE_V1 ", "1 - -")
 	b.waitFor("the group", func() bool { return b.groupsNow() != nil && len(b.groupsNow().Groups) == 1 })
+	if err := one.gw.SpeakerBook().Put(speaker.Record{Name: "Stage", Server: "survival", World: "w", Volume: 1, Range: 9}); err != nil {
+		t.Fatal(err)
+	}
+	two.until("the speaker is there", func() bool { all := two.gw.SpeakerBook().All(); return len(all) == 1 && all[0].Range == 9 })
+	if !two.gw.SpeakerBook().Remove("stage") {
+		t.Error("it cannot be removed")
+	}
+	one.until("the speaker is gone", func() bool { return len(one.gw.SpeakerBook().All()) == 0 })
 	two.until("the domain is there", func() bool { return two.declared() == one.declared() })
 	if got := b.request("JOIN %s %s", b.groupsNow().Groups[0].ID, b64("pass")); got != "JOIN OK" {
 		t.Error(got)

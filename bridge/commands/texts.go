@@ -123,6 +123,7 @@ var english = map[key]string{
 	"voice-mute-by":       "<gray>, by <yellow><by></yellow>",
 	"voice-mute-left":     "<gray>, for <yellow><duration></yellow> more",
 	"voice-mute-reason":   "<gray> Reason: <reason>",
+	"voice-unstored":      "<gold>Changes in force that are not stored yet: <yellow><count></yellow>. A restart before they are would lose them: <problem>.",
 	"voice-why":           "<gray><answer>.",
 
 	"voice-fixed":                "<red>The configuration says so: take it out of <yellow><key></yellow> there.",

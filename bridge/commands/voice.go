@@ -25,6 +25,8 @@ type Voice interface {
 	Mutes() ([]Mute, error)
 	// Why says in a sentence, without a full stop, why a listener hears a speaker or does not.
 	Why(speaker, listener uuid.UUID) (string, error)
+	// Unstored tells how many changes are in force but cannot be stored for now, and why. It does not wait.
+	Unstored() (changes int, problem string)
 	Declarations
 	Speakers
 }
@@ -138,6 +140,9 @@ func (c *Commands) voiceCommand() command.Command[Source] {
 			understood, err := p.run(c, src, words[n:], behind(raw, n))
 			if !understood {
 				return &command.UsageError{Usage: "/voice " + p.name + p.args}
+			}
+			if n, problem := c.cfg.Voice.Unstored(); err == nil && n > 0 {
+				c.answer(src, "voice-unstored", "count", strconv.Itoa(n), "problem", problem)
 			}
 			return err
 		},

@@ -18,6 +18,7 @@ import (
 type gateway struct {
 	list   []Mute
 	broken error
+	lost   int // changes that cannot be stored
 	declared
 	speaking
 }
@@ -37,6 +38,20 @@ func (g *gateway) Unmute(id uuid.UUID) (bool, error) {
 func (g *gateway) Mutes() ([]Mute, error) { return g.list, g.broken }
 func (g *gateway) Why(speaker, listener uuid.UUID) (string, error) {
 	return fmt.Sprintf("<red>%.4s to %.4s", speaker, listener), g.broken
+}
+
+func (g *gateway) Unstored() (int, string) { return g.lost, "the server cannot be reached" }
+
+// Who changes something is told when that may not last.
+func TestWhatIsNotStored(t *testing.T) {
+	_, g, c := voiced(t)
+	g.lost = 2
+	same(t, "with two", says(t, c, "voice mute jeb_"), "jeb_ is muted until you type /voice unmute.",
+		"Changes in force that are not stored yet: 2. A restart before they are would lose them: the server cannot be reached.")
+	g.broken = errors.New("closed")
+	if got := says(t, c, "voice unmute jeb_"); len(got) != 1 {
+		t.Errorf("of what is not in force: %q", got)
+	}
 }
 
 var (

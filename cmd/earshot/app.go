@@ -212,9 +212,9 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{
 		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: notice(server.Player, a.desk.say),
-		Store: state,
+		Store: state, Sounds: a.now.conf.Voice.Sounds, Speakers: state.Speakers(),
 	}, reg)
-	a.desk.world, a.desk.server, a.desk.voice = reg, server, gateway
+	a.desk.world, a.desk.server, a.desk.voice, a.desk.store = reg, server, gateway, on
 	var stopping atomic.Bool
 	pages := admin.New(nil, func() admin.Health {
 		h := admin.Health{OK: true, State: "running", Details: map[string]any{

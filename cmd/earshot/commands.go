@@ -29,6 +29,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/store"
 )
 
 // desk joins commands, permissions and BungeeCord's channel to the sessions.
@@ -43,9 +44,10 @@ type desk struct {
 	reload   func(context.Context) (changes, restart []string, err error)
 	dump     func(context.Context) (file string, err error)
 
-	world  *world.Registry // these three since start
+	world  *world.Registry // these four since start
 	server *proxy.Server
 	voice  *voice.Gateway
+	store  *store.Store
 
 	ending sync.WaitGroup // commands of players who have left
 }
@@ -230,6 +232,14 @@ type voices struct{ d *desk }
 
 func (v voices) Mute(m commands.Mute) error {
 	return v.d.voice.Mute(mute.Record{Player: m.Player, Name: m.Name, By: m.By, Until: m.Until, Reason: m.Reason}) // uuid.Nil is mute.Everybody
+}
+
+func (v voices) Unstored() (changes int, problem string) {
+	h := v.d.store.Health()
+	if h.OK { // and what waits is being stored
+		return 0, ""
+	}
+	return h.Waiting, h.Problem
 }
 
 func (v voices) Unmute(player uuid.UUID) (bool, error) { return v.d.voice.Unmute(player) }

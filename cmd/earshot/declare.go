@@ -112,22 +112,31 @@ func (v voices) Speakers() (all []commands.Speaker) {
 }
 
 func (v voices) PutSpeaker(s commands.Speaker) error {
+	defer v.d.voice.SpeakersStored()
 	return v.d.voice.SpeakerBook().Put(speaker.Record{
 		Name: s.Name, Server: s.Server, World: s.World, X: s.X, Y: s.Y, Z: s.Z, Volume: s.Volume, Range: s.Range, Allow: s.Allow,
 	})
 }
 
-func (v voices) RemoveSpeaker(name string) bool { return v.d.voice.SpeakerBook().Remove(name) }
+func (v voices) RemoveSpeaker(name string) bool {
+	defer v.d.voice.SpeakersStored()
+	return v.d.voice.SpeakerBook().Remove(name)
+}
 
 func (v voices) Play(name, file string, loop bool) (time.Duration, error) {
+	defer v.d.voice.SpeakersStored()
 	return v.d.voice.SpeakerBook().Play(name, file, loop)
 }
 
 func (v voices) Relay(name string, player uuid.UUID) error {
+	defer v.d.voice.SpeakersStored()
 	return v.d.voice.SpeakerBook().Relay(name, player)
 }
 
-func (v voices) Stop(name string) bool { return v.d.voice.SpeakerBook().Stop(name) }
+func (v voices) Stop(name string) bool {
+	defer v.d.voice.SpeakersStored()
+	return v.d.voice.SpeakerBook().Stop(name)
+}
 
 func (v voices) Sounds() []string { return v.d.voice.SpeakerBook().Sounds() }
 

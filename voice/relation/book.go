@@ -89,6 +89,9 @@ func (e Edge) Key() string { return e.Speaker.String() + "/" + e.Listener.String
 // MaxName bounds a domain's name, in bytes.
 const MaxName = 64
 
+// MaxMembers bounds what [Book.AddMembers] makes of a domain, so that it can be stored.
+const MaxMembers = 1500
+
 // checkName tells what is wrong with a domain's name.
 func checkName(name string) error {
 	if name == "" || len(name) > MaxName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
@@ -121,7 +124,16 @@ func (b *Book) Names() (names []string) {
 // AddMembers puts players into a domain, which is made if it is not there.
 func (b *Book) AddMembers(domain string, players ...uuid.UUID) error {
 	d, _ := b.Domains.Get(domain)
-	return b.Domains.Put(Domain{domain, append(slices.Clone(d.Members), players...)})
+	members := slices.Clone(d.Members)
+	for _, p := range players {
+		if !slices.Contains(members, p) {
+			members = append(members, p)
+		}
+	}
+	if len(members) > MaxMembers {
+		return fmt.Errorf("a domain has room for %d players: make another one", MaxMembers)
+	}
+	return b.Domains.Put(Domain{domain, members})
 }
 
 // RemoveMember takes a player out of a domain, which stays, and tells whether it was in it.

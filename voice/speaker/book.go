@@ -268,8 +268,15 @@ func (b *Book) Stop(name string) bool {
 // Apply takes in records from where they are stored, without telling changed of them. What can be taken is; the error
 // names the rest.
 func (b *Book) Apply(put []Record, gone []uuid.UUID) error {
+	return b.Take(func() ([]Record, []uuid.UUID) { return put, gone })
+}
+
+// Take is [Book.Apply] of what others have stored. News is asked for it while nobody changes the book, so that what it
+// gives is older than what changed is told of afterwards.
+func (b *Book) Take(news func() (put []Record, gone []uuid.UUID)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	put, gone := news()
 	var faults []error
 	for _, id := range gone {
 		if e := b.byID(id); e != nil {

@@ -1,0 +1,61 @@
+package voice
+
+import (
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/speaker"
+)
+
+// SpeakerStore keeps the speakers of administrators. Its methods must not block. They are as those of [Store].
+type SpeakerStore interface {
+	Load() []speaker.Record
+	Save(put []speaker.Record, gone []uuid.UUID, done func())
+	Watch(wake func())
+	Take() (put []speaker.Record, gone []uuid.UUID)
+}
+
+// keepSpeakers opens the book of speakers with what is stored of them, and follows what others store.
+func (g *Gateway) keepSpeakers(sounds string, kept SpeakerStore) {
+	if kept == nil {
+		g.book = speaker.NewBook(g.speakers, speaker.Sounds(sounds), nil)
+		return
+	}
+	g.book = speaker.NewBook(g.speakers, speaker.Sounds(sounds), func(put []speaker.Record, gone []uuid.UUID) {
+		saved := make(chan struct{})
+		g.saved.Store(&saved)
+		kept.Save(put, gone, func() { close(saved) })
+	})
+	if err := g.book.Apply(kept.Load(), nil); err != nil {
+		g.log.Error("some of the stored speakers cannot be set up, and stay stored", "error", err)
+	}
+	news := make(chan struct{}, 1)
+	kept.Watch(func() {
+		select {
+		case news <- struct{}{}:
+		default:
+		}
+	})
+	g.following.Go(func() {
+		for {
+			select {
+			case <-g.ctx.Done():
+				return
+			case <-news:
+				if err := g.book.Take(kept.Take); err != nil {
+					g.log.Error("some of the speakers that others have stored cannot be set up", "error", err)
+				}
+			}
+		}
+	})
+}
+
+// SpeakerBook holds those of the speakers that administrators have set up, by name. Whoever changes it waits with
+// [Gateway.SpeakersStored] before he says so.
+func (g *Gateway) SpeakerBook() *speaker.Book { return g.book }
+
+// SpeakersStored returns when what was changed in the book before is stored, or cannot be for now.
+func (g *Gateway) SpeakersStored() {
+	if saved := g.saved.Load(); saved != nil {
+		<-*saved
+	}
+}
