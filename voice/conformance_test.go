@@ -79,14 +79,14 @@ var (
 
 // testRoom is the tests of a package.
 type testRoom struct {
-	err   error
-	tests map[string]*ast.FuncDecl
-	names map[string]bool // string literals in the tests, and the first columns of vectors
+	err     error
+	tests   map[string]*ast.FuncDecl
+	vectors map[string][]string // by file: the first columns
 }
 
 // readRoom reads the test files that `go test` compiles here.
 func readRoom(dir string) *testRoom {
-	r := &testRoom{tests: map[string]*ast.FuncDecl{}, names: map[string]bool{}}
+	r := &testRoom{tests: map[string]*ast.FuncDecl{}, vectors: map[string][]string{}}
 	ctx := build.Default
 	ctx.BuildTags = append(ctx.BuildTags, "nolibopusfile")
 	p, err := ctx.ImportDir(dir, 0)
@@ -105,17 +105,9 @@ func readRoom(dir string) *testRoom {
 				r.tests[fn.Name.Name] = fn
 			}
 		}
-		ast.Inspect(f, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if s, err := strconv.Unquote(lit.Value); err == nil {
-					r.names[s] = true
-				}
-			}
-			return true
-		})
 	}
-	vectors, _ := filepath.Glob(filepath.Join(dir, "testdata", "*.txt"))
-	for _, name := range vectors {
+	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "*.txt"))
+	for _, name := range files {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			r.err = err
@@ -123,7 +115,7 @@ func readRoom(dir string) *testRoom {
 		}
 		for row := range strings.Lines(string(text)) {
 			if first, _, ok := strings.Cut(row, "|"); ok {
-				r.names[strings.TrimSpace(first)] = true
+				r.vectors[filepath.Base(name)] = append(r.vectors[filepath.Base(name)], strings.TrimSpace(first))
 			}
 		}
 	}
@@ -160,10 +152,22 @@ func (r *testRoom) lacks(name, of string) string {
 		return r.err.Error()
 	case r.tests[name] == nil:
 		return "there is no such test, or it may be skipped"
-	case of != "" && !r.names[of]:
+	case of != "" && !r.has(r.tests[name], of):
 		return fmt.Sprintf("it has no case %q", of)
 	}
 	return ""
+}
+
+// has tells whether a test names a case, or a file of vectors that does.
+func (r *testRoom) has(fn *ast.FuncDecl, of string) (found bool) {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			s, err := strconv.Unquote(lit.Value)
+			found = found || err == nil && (s == of || slices.Contains(r.vectors[s], of))
+		}
+		return true
+	})
+	return found
 }
 
 func TestConformance(t *testing.T) {
@@ -203,6 +207,7 @@ func TestConformanceSeesFaults(t *testing.T) {
 		"a test that is gone":  {"TestFirstLight", "TestLastLight", "there is no such test"},
 		"a function of a test": {"`voice.TestFirstLight`", "`voice.TestMain`", "there is no such test"},
 		"a case that is gone":  {"deafen on", "deafen twice", `has no case "deafen twice"`},
+		"a case of another":    {"deafen on", "roster of one", `has no case "roster of one"`},
 		"no such package":      {"voice/line", "voice/lines", "cannot find"},
 		"twice the same":       {"## One", "## One\n| C1 | both | It does. | `voice.TestFirstLight` |", "does not follow"},
 		"a number left out":    {"| C1 |", "| C2 |", "does not follow"},
