@@ -183,6 +183,7 @@ type Login struct {
 	Account *Account // for online mode
 	// SilentToPlugins leaves login plugin requests unanswered instead of "not understood".
 	SilentToPlugins bool
+	Forge           bool     // answer as a client with Forge does (a mock, see forge.js); there are "forge" events at each join game
 	Watch           []string // see Raw.Watch, from the first packet on
 }
 
@@ -193,6 +194,9 @@ func (c *RawCrowd) Dial(addr string, l Login) *Raw {
 	args := command{"host": h, "port": p, "pluginAnswers": !l.SilentToPlugins}
 	if l.Host != "" {
 		args["fakeHost"] = l.Host
+	}
+	if l.Forge {
+		args["forge"] = true
 	}
 	if l.Watch != nil {
 		args["watch"] = l.Watch

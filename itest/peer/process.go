@@ -54,9 +54,13 @@ type Event struct {
 	Params     json.RawMessage
 	Seen       map[string]int
 	Forwarded  *Forwarded
+	Bedrock    *Bedrock
 
 	Raw string `json:"-"` // the whole line
 }
+
+// Bedrock is what a backend with Floodgate was told of a player of Bedrock Edition.
+type Bedrock struct{ Name, XUID, IP string }
 
 // Forwarded is the identity a backend was given by the proxy.
 type Forwarded struct {

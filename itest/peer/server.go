@@ -23,6 +23,13 @@ func Threshold(bytes int) Option { return func(c command) { c["threshold"] = byt
 // minecraft:overworld, minecraft:the_nether and minecraft:the_end.
 func World(name string) Option { return func(c command) { c["world"] = name } }
 
+// Floodgate makes the backend read Floodgate's data with that key.
+func Floodgate(key []byte) Option { return func(c command) { c["floodgate"] = fmt.Sprintf("%x", key) } }
+
+// Forge makes the backend go through Forge's handshake of its version first (a mock, see forge.js). Servers with different
+// registries are not for the same client.
+func Forge(registries string) Option { return func(c command) { c["forge"] = registries } }
+
 // AskForwarding sets the newest modern forwarding version the backend asks for; 4 without it.
 func AskForwarding(version int) Option { return func(c command) { c["ask"] = version } }
 
@@ -68,7 +75,7 @@ func serve(t testing.TB, script, version string, c command) *Server {
 // Await returns the next event of a kind about a player ("": anybody) that matches (nil: any),
 // behind the one the last Await for the same kind and player returned. Kinds: join, leave, pos,
 // look, vehicle, confirmed (a teleport), respawned, chat, payload, settings, configuring,
-// reconfiguring, refused, lost.
+// reconfiguring, refused, lost, packs (the client's known ones; text is how many).
 func (s *Server) Await(kind, name string, match func(Event) bool) Event {
 	s.t.Helper()
 	return s.await(kind, name, match)

@@ -1,7 +1,7 @@
 'use strict'
 // node backend.js '{"version":"1.20.4"}' — a small game server for every version from 1.8 to 26.1.
 // Options: version, mode (none, legacy, bungeeguard, modern), secret, threshold (of compression, -1 for
-// none), world, ask (the newest modern forwarding version it asks for), refuse ({name: {phase, reason}}),
+// none), world, floodgate (its key in hex), forge (see forge.js), ask (the newest modern forwarding version it asks for), refuse ({name: {phase, reason}}),
 // quiet (events not to print).
 const crypto = require('crypto')
 const mc = require('minecraft-protocol')
@@ -9,7 +9,7 @@ const nbt = require('prismarine-nbt')
 const { Vec3 } = require('vec3')
 const { say, commands, failure, strict, options } = require('./lines')
 
-const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, refuse = {}, quiet = [] } = options()
+const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, refuse = {}, quiet = [], floodgate, forge } = options()
 const md = require('minecraft-data')(version)
 const P = md.version.version
 const modes = ['survival', 'creative', 'adventure', 'spectator']
@@ -95,6 +95,15 @@ function compress (c) {
   Object.defineProperty(c, 'compressionThreshold', { get: () => threshold, set () { if (threshold >= 0) c.setCompressionThreshold(threshold) } })
 }
 
+// bedrock does what the Floodgate plugin does: it takes its data out of the host.
+function bedrock (c) {
+  const parts = c.serverHost.split('\0')
+  const at = parts.findIndex(p => p.startsWith('^Floodgate^'))
+  if (at < 0) return
+  c.bedrock = require('./floodgate').open(Buffer.from(floodgate, 'hex'), parts.splice(at, 1)[0])
+  c.serverHost = parts.join('\0')
+}
+
 // Somebody who sends a forwarding message gets the login handler only after it was checked. The
 // handler of the library is installed by now: its listener for 'connection' came first.
 server.on('connection', c => {
@@ -104,16 +113,18 @@ server.on('connection', c => {
   c.removeAllListeners('login_start')
   c.once('login_start', packet => {
     c.asked = packet.username
+    if (floodgate) bedrock(c)
     const denied = refuse[packet.username]
     if (denied?.phase === 'login') return c.end(denied.reason)
+    const enter = () => forge && P >= 393 && P < 764 ? require('./forge').ask(c, forge, () => login(packet), why => c.end(why)) : login(packet)
     const check = f => {
       try { c.forwarded = f() } catch (e) {
         event({ ev: 'refused', name: packet.username, text: e.message })
         return c.end(e.message)
       }
-      login(packet)
+      enter()
     }
-    if (mode === 'none') return login(packet)
+    if (mode === 'none') return enter()
     if (mode !== 'modern') return check(() => legacy(c.serverHost))
     const messageId = crypto.randomInt(1, 2 ** 31 - 1)
     c.once('login_plugin_response', r => check(() => {
@@ -144,6 +155,8 @@ function configure (c, wait) {
   c.write('custom_payload', { channel: 'minecraft:brand', data: Buffer.from('\x04stub') })
   c.removeAllListeners('custom_payload')
   c.on('custom_payload', p => payload(c, p))
+  c.removeAllListeners('select_known_packs')
+  c.on('select_known_packs', p => event({ ev: 'packs', name: c.username, text: String(p.packs.length) }))
   configuring.set(c.username, c)
   c.once('end', () => { if (configuring.get(c.username) === c) configuring.delete(c.username) })
   if (!wait) finish(c)
@@ -161,7 +174,8 @@ function finish (c) {
   c.write('finish_configuration', {})
 }
 
-server.on('playerJoin', c => join(c)) // the library's own way into play, before 1.20.2
+// the library's own way into play, before 1.20.2
+server.on('playerJoin', c => forge && P < 393 ? require('./forge').shake(c, () => join(c), why => { event({ ev: 'refused', name: c.username, text: why }); c.end(why) }) : join(c))
 
 function payload (c, p) { event({ ev: 'payload', name: c.username, state: c.state, channel: p.channel, data: raw(p.data) }) }
 // The library has parsed the channels it knows: lists of names and one string.
@@ -192,7 +206,7 @@ function join (c) {
   }
   players.set(c.username, c)
   say({
-    ev: 'join', name: c.username, uuid: c.uuid, entity: c.eid, host: c.serverHost, port: c.serverPort, protocol: c.protocolVersion, from: `${c.socket.remoteAddress}:${c.socket.remotePort}`, forwarded: c.forwarded
+    ev: 'join', name: c.username, uuid: c.uuid, entity: c.eid, host: c.serverHost, port: c.serverPort, protocol: c.protocolVersion, from: `${c.socket.remoteAddress}:${c.socket.remotePort}`, forwarded: c.forwarded, bedrock: c.bedrock
   })
   enter(c)
   for (const other of players.values()) {
@@ -381,7 +395,7 @@ commands({
   payload (q) {
     for (const c of anywhere(q.name)) c.write('custom_payload', { channel: q.channel, data: Buffer.from(q.data, 'base64') })
   },
-  write (q) { for (const c of named(q.name)) c.write(q.packet, q.params) },
+  write (q) { for (const c of anywhere(q.name)) c.write(q.packet, q.params) },
   raw (q) { for (const c of named(q.name)) c.writeRaw(Buffer.from(q.data, 'base64')) },
   say (q) {
     for (const c of named(q.name)) {

@@ -1,6 +1,7 @@
 'use strict'
-// Floodgate's data, made by node's crypto and so by none of Earshot's code. As a module: seal(). As a program it prints the
-// vectors of proxy/floodgate/testdata: node floodgate.js > ../../proxy/floodgate/testdata/vectors.json
+// Floodgate's data, made and read by node's crypto and so by none of Earshot's code. As a module: seal() and open(). As a
+// program it prints what Geyser says of a player: node floodgate.js '{"key":"00…","player":{"name":"Steve"}}', or without
+// that the vectors of proxy/floodgate/testdata: node floodgate.js > ../../proxy/floodgate/testdata/vectors.json
 const crypto = require('crypto')
 
 // fields of a player, in the order of the format
@@ -16,7 +17,18 @@ function seal (key, player = {}, nonce = crypto.randomBytes(12)) {
 }
 exports.seal = seal
 
-if (require.main === module) {
+// open is what the Floodgate plugin on a server makes of it.
+exports.open = (key, data) => {
+  const [nonce, sealed] = data.slice('^Floodgate^>'.length).split('!').map(s => Buffer.from(s, 'base64'))
+  const cipher = crypto.createDecipheriv(`aes-${key.length * 8}-gcm`, key, nonce).setAuthTag(sealed.subarray(-16))
+  const fields = Buffer.concat([cipher.update(sealed.subarray(0, -16)), cipher.final()]).toString().split('\0')
+  return Object.fromEntries(order.map((k, i) => [k, fields[i]]))
+}
+
+if (require.main === module && process.argv[2]) {
+  const { key, player } = JSON.parse(process.argv[2])
+  console.log(seal(Buffer.from(key, 'hex'), player ?? {}))
+} else if (require.main === module) {
   let n = 0
   const nonce = () => Buffer.from(String(++n).padStart(12, '0'))
   const key = size => Buffer.from(Array.from({ length: size }, (_, i) => 7 * i + size & 255))

@@ -26,7 +26,7 @@ function online (name, s) {
   }
 }
 
-function join ({ name, host, port, fakeHost, session, pluginAnswers = true, watch = [] }) {
+function join ({ name, host, port, fakeHost, session, pluginAnswers = true, forge, watch = [] }) {
   if (clients.has(name)) throw new Error(`${name} is here already`)
   const c = mc.createClient({ host, port, version, username: name, fakeHost, ...(session ? online(name, session) : { auth: 'offline' }) })
   clients.set(name, c)
@@ -34,6 +34,7 @@ function join ({ name, host, port, fakeHost, session, pluginAnswers = true, watc
   c.seen = {}
   c.watched = new Set(watch)
   c.at = { x: 0, y: 0, z: 0, yaw: 0, pitch: 0 }
+  if (forge) require('./forge').client(c, P, e => say({ ...e, name }))
   if (!pluginAnswers) c.removeAllListeners('login_plugin_request')
   c.on('packet', (data, meta) => {
     c.seen[meta.name] = (c.seen[meta.name] ?? 0) + 1

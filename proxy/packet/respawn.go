@@ -27,7 +27,7 @@ func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 // comes into another backend's world: into another dimension and back. Its mods have to see the join game unchanged.
 func RejoinForge(protocol int32, join []byte) (away, back []byte, err error) {
 	if protocol >= proto.V1_13 {
-		return nil, nil, fmt.Errorf("Forge of protocol %d changes servers like any other client", protocol)
+		return nil, nil, fmt.Errorf("a client of protocol %d changes servers in the same way with Forge as without", protocol)
 	}
 	_, back, err = rejoinByNumber(protocol, join)
 	if err != nil {

@@ -53,7 +53,7 @@ func TestLargest(t *testing.T) {
 			if got := client.expectID(0xf0); string(got) != "before" {
 				t.Errorf("%+v: %q", c, got)
 			}
-			server = next.next()
+			next.next()
 			if log := e.log.String(); !strings.Contains(log, "compression.threshold") {
 				t.Error("the log does not say what to do")
 			}
