@@ -31,7 +31,7 @@ commands: {rate: {per-second: 10000, burst: 10000}}
 `
 
 // withGroups asks for all that clients are shown.
-var withGroups = caps.Set{Audio: 2, Spatial: 1, Status: 1, Groups: 2, GroupEdit: 1}
+var withGroups = caps.Set{Audio: 2, Spatial: 1, Status: 1, Speakers: 1, Groups: 2, GroupEdit: 1}
 
 // says gives a command and waits for an answer that has all of these in it.
 func says(bot *peer.Bot, command string, answer ...string) {
@@ -111,6 +111,12 @@ func TestStateLasts(t *testing.T) {
 	says(mod, "/voice mute Ann 1h too loud", "Ann is muted for 1h. Reason: too loud")
 	says(mod, "/voice mute Bob", "Bob is muted")
 	says(mod, "/voice unmute Bob", "The mute of Bob is lifted.")
+	says(mod, "/voice domain create red Bob Mod", "The domain red is there.")
+	says(mod, "/voice edge add Mod Ann", "Ann hears Mod")
+	says(mod, "/voice speaker create Stage limbo the_end 1 2 3", "Stage: limbo the_end 1 2 3")
+	says(mod, "/voice speaker relay Stage Bob", "Stage carries the voice of Bob")
+	says(mod, "/voice speaker create gone limbo the_end 1 2 3", "gone: ")
+	says(mod, "/voice speaker remove gone", "is gone")
 	says(mod, "/voice mute "+uuid.NewString()+" 2s", "is muted for 2s.")
 	over := time.Now().Add(2 * time.Second)
 	p.kill()
@@ -130,6 +136,13 @@ func TestStateLasts(t *testing.T) {
 	if got := p.metric("earshot_voice_mutes"); got != 1 {
 		t.Errorf("%v mutes are in force", got)
 	}
+	says(mod, "/voice domain list", "red", "(2): Bob, Mod")
+	says(mod, "/voice edge list", "Ann hears Mod")
+	says(mod, "/voice speaker list", "Stage: limbo the_end 1 2 3", "carries the voice of Bob")
+	until(t, "Ann is told of the one speaker", func() bool {
+		s := ann.c.Speakers()
+		return s != nil && len(s.List) == 1 && s.List[0].Name == "Stage"
+	})
 	bob.shows("the group", hasGroup("lasting"))
 	g := bob.c.Groups().Groups[0]
 	if g.Type != line.OpenGroup || !g.Persistent || !g.Locked {
