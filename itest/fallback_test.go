@@ -50,6 +50,9 @@ func broughtBack(t *testing.T, version string) {
 	if n := p.metric("earshot_players_held"); n != 5 {
 		t.Errorf("%v players are held, want 5", n)
 	}
+	if n := p.metric("earshot_backend_dial_failures_total"); n != 0 { // checks find out, not players
+		t.Errorf("%v times a player was sent to the dead server", n)
+	}
 	for _, b := range all {
 		server.Skip("join", b.Name)
 		b.Skip("moved")
