@@ -250,7 +250,9 @@ func (s *Session) look() {
 		return // a request of the player's is on its way
 	}
 	if b := s.choose(s.tryList(), ready); b != nil {
-		s.tell(s.say("held-return", "server", b.Name))
+		if h.told == "" { // else he has heard that it is there and does not want him
+			s.tell(s.say("held-return", "server", b.Name))
+		}
 		s.connect(b, true)
 	}
 }

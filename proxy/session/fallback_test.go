@@ -393,6 +393,13 @@ func TestBroughtBack(t *testing.T) {
 			}
 			e.on("limbo")
 			until(t, func() bool { return e.core.Counters.Held.Load() == 1 }, "nobody is held", func() []any { return nil })
+			if protocol == 767 && !newcomer { // as well as any
+				failed := func() uint64 { n, _ := e.core.Checks(); return n }
+				within(t, ages, func() bool { return failed() >= 3 }, "%d checks", func() []any { return []any{failed()} })
+				if n := e.core.Counters.DialFails.Load(); n != 0 {
+					t.Errorf("%d times a player was sent to find out what checks do", n)
+				}
+			}
 			away.Store(false)
 			lobby.visited()
 			seen, _ := c.moved(lobby)
@@ -480,11 +487,14 @@ func TestTurnedAway(t *testing.T) {
 		}, lobby, limbo)
 		c, _ := e.settle(protocol, limbo)
 		c.patience = ages
+		refused := &e.core.Counters.Switches.Refused
+		within(t, ages, func() bool { return refused.Load() == 2 }, "%d returns refused", func() []any { return []any{refused.Load()} })
+		e.player().post(letter{any: true, do: func() { e.player().Message(packet.Plain("so far")) }}) // behind what came of it
 		var seen []string
 		count := func(want string) int {
 			return len(slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return !strings.Contains(s, want) }))
 		}
-		for count(" is back. Taking you there") < 2 {
+		for count("so far") == 0 {
 			q, _, body, err := c.try()
 			if err != nil {
 				t.Fatal(err)
@@ -493,8 +503,8 @@ func TestTurnedAway(t *testing.T) {
 				seen = append(seen, string(body))
 			}
 		}
-		if n := count("Cannot take you to "); n != 1 {
-			t.Errorf("told %d times why not: %q", n, seen)
+		if count(" is back. Taking you there") != 1 || count("Cannot take you to ") != 1 {
+			t.Errorf("told %q, want once each", seen)
 		}
 		mu.Lock()
 		why = "you are banned"
