@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -217,21 +218,25 @@ func TestToldByOthers(t *testing.T) {
 	})
 }
 
-// TestManySwitches: a hundred times to and fro, by a client that is quick and by one that takes its time, and none of it
-// leaves anything behind.
+// TestManySwitches: to and fro by a client that is quick, by one that takes its time and by one that never answers a
+// keep-alive, in each class of versions, and none of it leaves anything behind. A hundred times each, but for the slow one
+// without EARSHOT_LONG.
 func TestManySwitches(t *testing.T) {
-	for _, protocol := range []int32{340, 758, 763, 765, 769, 775} {
-		for _, slow := range []time.Duration{0, 500 * time.Millisecond} {
-			t.Run(fmt.Sprint(protocol, " ", slow), func(t *testing.T) {
+	for _, protocol := range []int32{340, 758, 763, 764, 765, 769, 775} {
+		for _, kind := range []string{"quick", "slow", "mute"} {
+			t.Run(fmt.Sprint(protocol, " ", kind), func(t *testing.T) {
 				t.Parallel()
-				times := 100
-				if slow > 0 {
-					times = 4
+				times, slow := 100, time.Duration(0)
+				if kind == "slow" {
+					slow = 500 * time.Millisecond
+					if os.Getenv("EARSHOT_LONG") == "" {
+						times = 4
+					}
 				}
 				a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
 				e := newEnv(t, nil, a, b)
 				c, _ := e.settle(protocol, a)
-				c.slow = slow
+				c.slow, c.mute = slow, kind == "mute"
 				for i := range times {
 					to := []*fakeBackend{b, a}[i%2]
 					if err := e.player().Connect(to.name); err != nil {

@@ -42,6 +42,7 @@ type peer struct {
 	in, out   proto.State
 	threshold int
 	patience  time.Duration     // of each read
+	mute      bool              // a client that follows does not answer keep-alives
 	slow      time.Duration     // before a client that follows acknowledges anything
 	login     packet.LoginStart // what a backend was told
 	handshake packet.Handshake
