@@ -20,9 +20,11 @@ run: build
 test: deps
 	go test -timeout 30m ./...
 
-# The long matrix: every client version there is a bot for.
+# The long matrix, every client version there is a bot for; then half an hour, or EARSHOT_SOAK, of switches, kicks and
+# crashes with 50 bots, or EARSHOT_SOAK_BOTS, which tells how it goes.
 soak: deps
-	EARSHOT_LONG=1 go test -timeout 60m ./itest/...
+	EARSHOT_LONG=1 go test -timeout 60m -skip '^TestSoak$$' ./itest/... ./proxy/session
+	EARSHOT_LONG=1 EARSHOT_SOAK=$${EARSHOT_SOAK:-30m} go test -v -timeout 24h -run '^TestSoak$$' ./itest
 
 race: deps
 	go test -race -timeout 30m ./...

@@ -2,6 +2,7 @@ package peer
 
 import (
 	"testing"
+	"time"
 )
 
 // Crowd is one node process with any number of clients of one version.
@@ -39,6 +40,13 @@ func (c *Client) Await(kind string, match func(Event) bool) Event {
 // Count says how many such events there have been.
 func (c *Client) Count(kind string) int { return c.c.count(kind, c.Name) }
 
+// Next waits no longer than that for an event of any of these kinds about this client, behind the one that the last
+// Await, Next or Skip of the first kind ended with. ok is false when there was none.
+func (c *Client) Next(within time.Duration, kinds ...string) (e Event, ok bool) {
+	c.c.t.Helper()
+	return c.c.next(within, c.Name, kinds)
+}
+
 // Skip makes the next Await of a kind look only at what is still to come.
 func (c *Client) Skip(kind string) { c.c.skip(kind, c.Name) }
 
@@ -51,7 +59,8 @@ func (c *Client) do(cmd string, args command) Event {
 	return c.c.do(args)
 }
 
-// Where is where the client is, and what it knows about itself. Bots tell also Names, the tab list.
+// Where is where the client is, and what it knows about itself. Bots tell also Names, the tab list, and Seen, how many
+// entities of each kind there are for them.
 func (c *Client) Where() Event { c.c.t.Helper(); return c.do("where", nil) }
 
 // Payload sends a plugin message.
@@ -164,6 +173,13 @@ func (b *Bot) Steer(left, forward int) {
 	b.do("steer", command{"left": left, "forward": forward})
 }
 
+// Command gives a command, without its slash. The error is that of a client whose connection has ended.
+func (r *Raw) Command(text string) error {
+	r.c.t.Helper()
+	_, err := r.c.try(command{"cmd": "command", "name": r.Name, "text": text})
+	return err
+}
+
 // Raw is a client that does nothing by itself but log in, keep alive and confirm teleports.
 type Raw struct{ Client }
 
@@ -185,6 +201,17 @@ type Login struct {
 	SilentToPlugins bool
 	Forge           bool     // answer as a client with Forge does (a mock, see forge.js); there are "forge" events at each join game
 	Watch           []string // see Raw.Watch, from the first packet on
+}
+
+// Nobody is a client that has yet to connect, with Again.
+func (c *RawCrowd) Nobody(name string) *Raw { return &Raw{Client{name, c.Crowd}} }
+
+// Again makes a client connect once more, or a first time, and does not wait for anything. One whose last connection has
+// not ended for it yet stays on that.
+func (c *RawCrowd) Again(addr string, r *Raw) {
+	c.t.Helper()
+	h, p := hostPort(c.t, addr)
+	c.try(command{"cmd": "join", "name": r.Name, "host": h, "port": p})
 }
 
 // Dial makes a client connect and does not wait for anything.

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -246,7 +247,20 @@ func (p *process) history() string {
 // waitFor returns the first event from the from-th on that matches, and its place.
 func (p *process) waitFor(from int, what string, match func(Event) bool) (Event, int) {
 	p.t.Helper()
-	timeout := time.NewTimer(Patience)
+	e, at := p.seek(from, Patience, what, match)
+	if at < 0 {
+		p.mu.Lock()
+		h := p.history()
+		p.mu.Unlock()
+		p.t.Fatalf("%s: no %s within %v%s", p.what, what, Patience, h)
+	}
+	return e, at
+}
+
+// seek is waitFor with its own time, after which the place is -1.
+func (p *process) seek(from int, within time.Duration, what string, match func(Event) bool) (Event, int) {
+	p.t.Helper()
+	timeout := time.NewTimer(within)
 	defer timeout.Stop()
 	for {
 		p.mu.Lock()
@@ -266,12 +280,28 @@ func (p *process) waitFor(from int, what string, match func(Event) bool) (Event,
 		select {
 		case <-news:
 		case <-timeout.C:
-			p.mu.Lock()
-			h := p.history()
-			p.mu.Unlock()
-			p.t.Fatalf("%s: no %s within %v%s", p.what, what, Patience, h)
+			return Event{}, -1
 		}
 	}
+}
+
+// next is the Next of a client.
+func (p *process) next(within time.Duration, name string, kinds []string) (Event, bool) {
+	p.t.Helper()
+	key := kinds[0] + "\x00" + name
+	p.mu.Lock()
+	from := p.read[key]
+	p.mu.Unlock()
+	e, at := p.seek(from, within, fmt.Sprintf("%q event about %q", kinds, name), func(e Event) bool {
+		return e.Name == name && slices.Contains(kinds, e.Kind)
+	})
+	if at < 0 {
+		return e, false
+	}
+	p.mu.Lock()
+	p.read[key] = at + 1
+	p.mu.Unlock()
+	return e, true
 }
 
 // Await returns the next event of a kind about a player ("" is about anybody or nobody) that

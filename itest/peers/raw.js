@@ -73,6 +73,15 @@ commands({
   payload (q) { client(q.name).write('custom_payload', { channel: q.channel, data: Buffer.from(q.data, 'base64') }) },
   register (q) { client(q.name).write('custom_payload', { channel: P < 393 ? 'REGISTER' : 'minecraft:register', data: Buffer.from(q.channels.join('\0')) }) },
   where (q) { const c = client(q.name); return { ...c.at, uuid: c.uuid, state: c.state } },
+  // command is one without its slash, signed by nobody and with no arguments to sign.
+  command (q) {
+    const c = client(q.name)
+    if (P < 759) { c.write('chat', { message: '/' + q.text }); return }
+    c.write('chat_command', {
+      command: q.text, timestamp: BigInt(Date.now()), salt: 0n, argumentSignatures: [], signedPreview: false, previousMessages: [],
+      messageCount: 0, acknowledged: Buffer.alloc(3), checksum: 0
+    })
+  },
   // watch prints these packets from now on; seen says how many of each kind have come so far.
   watch (q) { for (const n of q.packets) client(q.name).watched.add(n) },
   seen (q) { return { seen: client(q.name).seen } },
