@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,26 @@ func switching(t *testing.T, version string) {
 		server.Await("pos", s.bot.Name, func(e peer.Event) bool { return math.Hypot(e.X-x, e.Z-z) < 1 })
 		return at
 	}
+	// Boats are on a only. What a bot sees of them it has from the server it is on.
+	boats := func(s *speaker) (n int) {
+		for kind, of := range s.bot.Where().Seen {
+			if strings.Contains(strings.ToLower(kind), "boat") {
+				n += of
+			}
+		}
+		return n
+	}
+	for x := range 3 {
+		a.Vehicle("boat", 12+float64(x), 70, 12)
+	}
+	until(t, "Bob to see the boats", func() bool { return boats(bob) == 3 })
 	to(bob, "b", b)
+	if n := boats(bob); n != 0 {
+		t.Errorf("Bob still sees %d boats of the server that he left", n)
+	}
+	if names := bob.bot.Where().Names; slices.Contains(names, "Ann") {
+		t.Errorf("Bob's list still has those of the server that he left: %v", names)
+	}
 	stands := walks(bob, b, 4, 4)
 	bob.hearsNothingFrom(ann, "on another server")
 

@@ -9,6 +9,7 @@ const bots = new Map()
 const bot = name => { const b = bots.get(name); if (!b) throw new Error(`${name} is not here`); return b }
 const place = b => ({ x: b.entity?.position.x, y: b.entity?.position.y, z: b.entity?.position.z })
 const degrees = b => ({ yaw: 180 - b.entity.yaw * 180 / Math.PI, pitch: -b.entity.pitch * 180 / Math.PI })
+const count = names => names.reduce((n, name) => ({ ...n, [name]: (n[name] ?? 0) + 1 }), {})
 const raw = d => (Buffer.isBuffer(d) ? d : Buffer.from(Array.isArray(d) ? d.join('\0') : String(d))).toString('base64')
 
 function join ({ name, host, port, fakeHost }) {
@@ -79,7 +80,7 @@ commands({
   async look (q) { // degrees, as the game counts them: 0 is south, 90 is west, pitch 90 is down
     await bot(q.name).look(Math.PI - q.yaw * Math.PI / 180, -q.pitch * Math.PI / 180, true)
   },
-  where (q) { const b = bot(q.name); return { ...place(b), ...degrees(b), entity: b.entity.id, vehicle: b.vehicle?.id, mode: b.game.gameMode, world: b.game.dimension, names: Object.keys(b.players) } },
+  where (q) { const b = bot(q.name); return { ...place(b), ...degrees(b), entity: b.entity.id, vehicle: b.vehicle?.id, mode: b.game.gameMode, world: b.game.dimension, names: Object.keys(b.players), seen: count(Object.values(b.entities).map(e => e.name ?? 'other')) } },
   chat (q) { bot(q.name).chat(q.text) },
   async complete (q) { return { names: (await bot(q.name).tabComplete(q.text, false, false, 40000)).map(m => m.match ?? m) } },
   register (q) {
