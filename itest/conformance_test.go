@@ -1,86 +1,255 @@
 package itest
 
 import (
-	"io/fs"
+	"fmt"
+	"go/ast"
+	"go/build"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
 
-var (
-	// testName is a test as the documents name it: the package's folder, a dot, the function.
-	testName = regexp.MustCompile("`([a-z0-9/]+)\\.((?:Test|Fuzz|Benchmark|Example)\\w*)`")
-	testFunc = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark|Example)\w*)\(`)
-)
-
-// TestConformance: each test that a document names exists, and each row of a CONFORMANCE.md names one. So nothing is
-// promised there that no test holds.
-func TestConformance(t *testing.T) {
-	root := os.DirFS("..")
-	functions := map[string]map[string]bool{} // by folder
-	var documents []string
-	err := fs.WalkDir(root, ".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "node_modules" || path != "." && strings.HasPrefix(d.Name(), ".")):
-			return fs.SkipDir
-		case strings.HasSuffix(path, ".md"):
-			documents = append(documents, path)
-		case strings.HasSuffix(path, "_test.go"):
-			text, err := fs.ReadFile(root, path)
-			if err != nil {
-				return err
+// conformance reads a document of rules, and says what is wrong with it: a rule without a test, a test that is not there.
+// root is the directory of the module.
+func conformance(doc, root string) (rules int, faults []string) {
+	fault := func(n int, format string, args ...any) {
+		faults = append(faults, fmt.Sprintf("line %d: ", n+1)+fmt.Sprintf(format, args...))
+	}
+	rooms := map[string]*testRoom{}
+	section, last := "", map[string]int{}
+	inSection := 0
+	closeSection := func(n int) {
+		if section != "" && inSection == 0 {
+			fault(n, "section %s has no rule", section)
+		}
+	}
+	lines := strings.Split(doc, "\n")
+	for n, row := range lines {
+		if title, ok := strings.CutPrefix(row, "## "); ok {
+			closeSection(n)
+			section, inSection = title, 0
+			continue
+		}
+		if !strings.HasPrefix(row, "|") || row == "| | binds | rule | tests |" || row == "| --- | --- | --- | --- |" {
+			continue
+		}
+		m := ruleRow.FindStringSubmatch(row)
+		if m == nil {
+			fault(n, "no rule: %s", row)
+			continue
+		}
+		rules++
+		inSection++
+		letter, tests := m[1], testName.FindAllStringSubmatch(m[3], -1)
+		number, _ := strconv.Atoi(m[2])
+		if number != last[letter]+1 {
+			fault(n, "%s%d does not follow %s%d", letter, number, letter, last[letter])
+		}
+		last[letter] = number
+		if len(tests) == 0 {
+			fault(n, "%s%s has no test", letter, m[2])
+		}
+		if rest := strings.TrimSpace(testName.ReplaceAllString(m[3], "")); rest != "" {
+			fault(n, "%q is no test", rest)
+		}
+		for _, t := range tests {
+			dir, name, of := t[1], t[2], strings.TrimPrefix(t[3], "/")
+			if rooms[dir] == nil {
+				rooms[dir] = readRoom(filepath.Join(root, dir))
 			}
-			dir := filepath.ToSlash(filepath.Dir(path))
-			if functions[dir] == nil {
-				functions[dir] = map[string]bool{}
-			}
-			for _, f := range testFunc.FindAllSubmatch(text, -1) {
-				functions[dir][string(f[1])] = true
+			if why := rooms[dir].lacks(name, of); why != "" {
+				fault(n, "%s.%s: %s", dir, name, why)
 			}
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
-	tables := 0
-	for _, path := range documents {
-		text, err := fs.ReadFile(root, path)
+	closeSection(len(lines))
+	return rules, faults
+}
+
+var (
+	ruleRow  = regexp.MustCompile(`^\| ([A-Z])(\d+) \| (?:server|client|both|proxy) \| .*\. \| (.*) \|$`)
+	testName = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Z]\\w*)(/[^`]+)?`")
+)
+
+// testRoom is the tests of a package.
+type testRoom struct {
+	err     error
+	tests   map[string]*ast.FuncDecl
+	vectors map[string][]string // by file: the first columns
+}
+
+// readRoom reads the test files that `go test` compiles here.
+func readRoom(dir string) *testRoom {
+	r := &testRoom{tests: map[string]*ast.FuncDecl{}, vectors: map[string][]string{}}
+	ctx := build.Default
+	ctx.BuildTags = append(ctx.BuildTags, "nolibopusfile")
+	p, err := ctx.ImportDir(dir, 0)
+	if err != nil {
+		r.err = err
+		return r
+	}
+	for _, name := range append(p.TestGoFiles, p.XTestGoFiles...) {
+		f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, name), nil, 0)
+		if err != nil {
+			r.err = err
+			return r
+		}
+		for _, d := range f.Decls {
+			if fn, ok := d.(*ast.FuncDecl); ok && fn.Recv == nil && runs(fn) {
+				r.tests[fn.Name.Name] = fn
+			}
+		}
+	}
+	files, _ := filepath.Glob(filepath.Join(dir, "testdata", "*.txt"))
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			r.err = err
+			return r
+		}
+		for row := range strings.Lines(string(text)) {
+			if first, _, ok := strings.Cut(row, "|"); ok {
+				r.vectors[filepath.Base(name)] = append(r.vectors[filepath.Base(name)], strings.TrimSpace(first))
+			}
+		}
+	}
+	return r
+}
+
+// runs tells whether a function is a test that nothing keeps from running.
+func runs(fn *ast.FuncDecl) bool {
+	params := fn.Type.Params.List
+	if len(params) != 1 || len(params[0].Names) != 1 || fn.Body == nil {
+		return false
+	}
+	star, ok := params[0].Type.(*ast.StarExpr)
+	if !ok {
+		return false
+	}
+	// A fuzz target is a test of its seeds.
+	if sel, ok := star.X.(*ast.SelectorExpr); !ok || sel.Sel.Name != map[bool]string{true: "F", false: "T"}[strings.HasPrefix(fn.Name.Name, "Fuzz")] {
+		return false
+	}
+	always := true
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		sel, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		of, ok := sel.X.(*ast.Ident)
+		if ok && slices.Contains(map[string][]string{
+			params[0].Names[0].Name: {"Skip", "Skipf", "SkipNow"}, "testing": {"Short"}, "os": {"Getenv", "LookupEnv"},
+		}[of.Name], sel.Sel.Name) {
+			always = false
+		}
+		return true
+	})
+	return always
+}
+
+// lacks says what is missing for a test, and a case of it.
+func (r *testRoom) lacks(name, of string) string {
+	switch {
+	case r.err != nil:
+		return r.err.Error()
+	case r.tests[name] == nil:
+		return "there is no such test, or it may be skipped"
+	case of != "" && !r.has(r.tests[name], of):
+		return fmt.Sprintf("it has no case %q", of)
+	}
+	return ""
+}
+
+// has tells whether a test names a case, or a file of vectors that does.
+func (r *testRoom) has(fn *ast.FuncDecl, of string) (found bool) {
+	ast.Inspect(fn.Body, func(n ast.Node) bool {
+		if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
+			s, err := strconv.Unquote(lit.Value)
+			found = found || err == nil && (s == of || slices.Contains(r.vectors[s], of))
+		}
+		return true
+	})
+	return found
+}
+
+// TestConformance: each rule of these documents names tests that exist and always run, and none of the rules is lost.
+func TestConformance(t *testing.T) {
+	for file, want := range map[string]struct {
+		rules    int // at least
+		sections []string
+	}{
+		"voice/CONFORMANCE.md": {210, []string{
+			"Connecting", "Audio", "Concealment", "Diagnosis", "Updating and going back", "Listener state", "Spatial audio",
+			"Named speakers", "Soundboard", "Groups", "Server mute", "Whispering and shouting", "Declared voices",
+			"What the protocol leaves open",
+		}},
+		"proxy/CONFORMANCE.md": {110, []string{
+			"Known faults of proxies", "Packets and versions", "Coming in", "Configuration and play", "Servers", "Switching", "Players",
+			"Commands and chat", "Plugin messages", "Strangers and bounds", "Running it",
+		}},
+	} {
+		doc, err := os.ReadFile(filepath.Join("..", file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		table := filepath.Base(path) == "CONFORMANCE.md"
-		rows, head := 0, true
-		for i, line := range strings.Split(string(text), "\n") {
-			named := testName.FindAllStringSubmatch(line, -1)
-			for _, n := range named {
-				if !functions[n[1]][n[2]] {
-					t.Errorf("%s:%d: there is no test %s in %s", path, i+1, n[2], n[1])
-				}
-			}
-			switch {
-			case !strings.HasPrefix(line, "|"):
-				head = true
-			case strings.HasPrefix(strings.ReplaceAll(line, " ", ""), "|---"):
-				head = false
-			case !head:
-				if rows++; table && len(named) == 0 {
-					t.Errorf("%s:%d: no test holds this row", path, i+1)
-				}
+		rules, faults := conformance(string(doc), "..")
+		for _, f := range faults {
+			t.Errorf("%s, %s", file, f)
+		}
+		for _, section := range want.sections {
+			if !strings.Contains(string(doc), "\n## "+section+"\n") {
+				t.Errorf("%s has no section %q", file, section)
 			}
 		}
-		if table {
-			tables++
-			if rows < 10 {
-				t.Errorf("%s: only %d rows", path, rows)
-			}
+		if rules < want.rules {
+			t.Errorf("%s has %d rules: some are lost", file, rules)
 		}
 	}
-	if tables == 0 {
-		t.Error("there is no CONFORMANCE.md")
+}
+
+// What TestConformance would not let pass.
+func TestConformanceSeesFaults(t *testing.T) {
+	const good = "## One\n| | binds | rule | tests |\n| --- | --- | --- | --- |\n" +
+		"| C1 | both | It does. | `voice.TestFirstLight` `voice/line.TestC2SVectors/deafen on` |\n"
+	if n, faults := conformance(good, ".."); n != 1 || faults != nil {
+		t.Fatalf("%d rules, %q", n, faults)
+	}
+	for what, c := range map[string]struct{ from, to, want string }{
+		"no test":              {"`voice.TestFirstLight` `voice/line.TestC2SVectors/deafen on`", "to be done", "has no test"},
+		"a word beside":        {"`voice.TestFirstLight`", "`voice.TestFirstLight` and more", `"and more" is no test`},
+		"not a test's name":    {"`voice.TestFirstLight`", "`voice.BenchmarkX`", "is no test"},
+		"a test that is gone":  {"TestFirstLight", "TestLastLight", "there is no such test"},
+		"a function of a test": {"`voice.TestFirstLight`", "`voice.TestMain`", "there is no such test"},
+		"a case that is gone":  {"deafen on", "deafen twice", `has no case "deafen twice"`},
+		"a case of another":    {"deafen on", "roster of one", `has no case "roster of one"`},
+		"no such package":      {"voice/line", "voice/lines", "cannot find"},
+		"twice the same":       {"## One", "## One\n| C1 | both | It does. | `voice.TestFirstLight` |", "does not follow"},
+		"a number left out":    {"| C1 |", "| C2 |", "does not follow"},
+		"bound to nobody":      {"| both |", "| nobody |", "no rule"},
+		"an empty section":     {"## One", "## None\n## One", "section None has no rule"},
+	} {
+		_, faults := conformance(strings.Replace(good, c.from, c.to, 1), "..")
+		if !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
+			t.Errorf("%s: %q, want %s", what, faults, c.want)
+		}
+	}
+	for name, src := range map[string]string{
+		"skipped":   `package x; import "testing"; func TestX(t *testing.T) { if testing.Short() { return } }`,
+		"on demand": `package x; import ("os"; "testing"); func TestX(t *testing.T) { if os.Getenv("LONG") == "" { t.Skip() } }`,
+		"no test":   `package x; import "testing"; func TestX(t testing.TB) {}`,
+	} {
+		f, err := parser.ParseFile(token.NewFileSet(), "x_test.go", src, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if runs(f.Decls[len(f.Decls)-1].(*ast.FuncDecl)) {
+			t.Errorf("%s: taken for a test that always runs", name)
+		}
 	}
 }
