@@ -22,7 +22,7 @@ import (
 func TestBedrock(t *testing.T) {
 	key := []byte("0123456789abcde\n") // a key is no text
 	modes := map[string]string{"1.21.4": peer.Modern}
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		modes["1.12.2"] = peer.BungeeGuard
 	}
 	for version, mode := range modes {

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math"
 	"net"
-	"os"
 	"testing"
 	"time"
 
@@ -24,7 +23,7 @@ import (
 // bridge makes of their packets with what the players and the server say themselves.
 func TestBridge(t *testing.T) {
 	versions := []string{"1.8.8", "1.12.2", "1.16.5", "1.19.4", "1.20.4", "1.21.4", "26.1"}
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		versions = versions[:0]
 		for _, v := range peer.Versions {
 			versions = append(versions, v.Name)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"strings"
 	"sync"
 	"syscall"
@@ -326,7 +325,7 @@ func stuckBackends(t *testing.T, version string) {
 // in a row; they walk and talk on as if nothing had been.
 func TestReconfiguration(t *testing.T) {
 	versions := []string{"1.20.4", "1.21.4", "26.1"}
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		versions = nil
 		for _, v := range peer.Versions {
 			if v.Protocol >= 764 {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -23,7 +22,7 @@ import (
 // TestLimboWithBots lets real players into the built-in world, without a proxy between: they land on its floor, walk,
 // fall into the void and out of it, see each other and chat.
 func TestLimboWithBots(t *testing.T) {
-	versions, long := peer.Core, os.Getenv("EARSHOT_LONG") != ""
+	versions, long := peer.Core, long()
 	if long {
 		versions = peer.Versions
 	}
@@ -174,7 +173,7 @@ func serveLimbo(t *testing.T, w *limbo.World) (addr string) {
 // TestLimboIsGenerated: what is checked in is what the generator makes of the packages that are installed.
 func TestLimboIsGenerated(t *testing.T) {
 	versions := []string{"1.8", "1.16.2", "26.1"}
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		versions = nil // all of them take half a minute
 	}
 	args := append([]string{"../proxy/limbo/gen/generate.js", "--check"}, versions...)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
@@ -18,7 +17,7 @@ import (
 func TestForge(t *testing.T) {
 	type way struct{ version, marker, mode, bare string }
 	ways := []way{{"1.12.2", "\x00FML\x00", peer.Legacy, ""}, {"1.18.2", "\x00FML3\x00", peer.Modern, "require Forge"}}
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		ways = append(ways, way{"1.8.8", "\x00FML\x00", peer.BungeeGuard, ""}, way{"1.16.5", "\x00FML2\x00", peer.BungeeGuard, "require Forge"})
 	}
 	for _, c := range ways {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
 	"reflect"
 	"strings"
 	"sync"
@@ -109,7 +108,7 @@ func TestOnline(t *testing.T) {
 		{"1.8.8", peer.BungeeGuard}, {"1.16.5", peer.Modern}, {"1.19.2", peer.Modern}, {"1.20.2", peer.Legacy},
 		{"1.21.4", peer.BungeeGuard}, {"26.1", peer.Modern},
 	}
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		cases = nil
 		for _, v := range peer.Versions {
 			for _, mode := range []string{peer.Legacy, peer.BungeeGuard, peer.Modern} {

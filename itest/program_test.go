@@ -39,6 +39,9 @@ var binary = sync.OnceValues(func() (string, error) {
 	return file, nil
 })
 
+// long reports whether there is time for the long matrix; make soak says so.
+func long() bool { return os.Getenv("EARSHOT_LONG") != "" }
+
 // program is Earshot as a process of its own.
 type program struct {
 	t    testing.TB

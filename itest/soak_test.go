@@ -137,22 +137,7 @@ type soak struct {
 // 50 with EARSHOT_LONG), nobody is stuck for good and nothing is left of it. Rounds of switches, kicks, crashes, crashes
 // in the middle of switches and players who come and go, all at once; after each everybody switches once more.
 func TestSoak(t *testing.T) {
-	versions, bots, length := []peer.Version{{Name: "1.16.5", Protocol: 754}, {Name: "1.21.4", Protocol: 769}}, 6, 5*time.Second
-	if os.Getenv("EARSHOT_LONG") != "" {
-		versions, bots, length = peer.Core, 50, time.Minute
-	}
-	if s := os.Getenv("EARSHOT_SOAK"); s != "" {
-		var err error
-		if length, err = time.ParseDuration(s); err != nil {
-			t.Fatalf("EARSHOT_SOAK: %v", err)
-		}
-	}
-	if s := os.Getenv("EARSHOT_SOAK_BOTS"); s != "" {
-		var err error
-		if bots, err = strconv.Atoi(s); err != nil || bots < 1 {
-			t.Fatalf("EARSHOT_SOAK_BOTS: %q is no number of players", s)
-		}
-	}
+	versions, bots, length := soakSize(t)
 	k := &soak{t: t, a: newArena(t, "a"), b: newArena(t, "b")}
 	k.p = start(t, fmt.Sprintf("online: false\ntry: [a, b]\nforwarding: {mode: legacy}\nservers: {a: {address: %q}, b: {address: %q}}\n", k.a.addr, k.b.addr))
 	var crowds []*peer.RawCrowd
@@ -221,6 +206,28 @@ func TestSoak(t *testing.T) {
 		t.Errorf("%v packets were not understood", n)
 	}
 	t.Logf("rounds %v; %v switches, %v rescues", rounds, k.p.metric(`earshot_switches_total{how="done"}`), k.p.metric(`earshot_switches_total{how="rescued"}`))
+}
+
+// soakSize is who plays and for how long.
+func soakSize(t *testing.T) ([]peer.Version, int, time.Duration) {
+	t.Helper()
+	versions, bots, length := []peer.Version{{Name: "1.16.5", Protocol: 754}, {Name: "1.21.4", Protocol: 769}}, 6, 5*time.Second
+	if long() {
+		versions, bots, length = peer.Core, 50, time.Minute
+	}
+	if s := os.Getenv("EARSHOT_SOAK"); s != "" {
+		var err error
+		if length, err = time.ParseDuration(s); err != nil {
+			t.Fatalf("EARSHOT_SOAK: %v", err)
+		}
+	}
+	if s := os.Getenv("EARSHOT_SOAK_BOTS"); s != "" {
+		var err error
+		if bots, err = strconv.Atoi(s); err != nil || bots < 1 {
+			t.Fatalf("EARSHOT_SOAK_BOTS: %q is no number of players", s)
+		}
+	}
+	return versions, bots, length
 }
 
 // each does it for all of them at once.

@@ -3,7 +3,6 @@ package itest
 import (
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -25,7 +24,7 @@ func TestSwitching(t *testing.T) {
 
 func switching(t *testing.T, version string) {
 	rounds := 3
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		rounds = 50
 	}
 	a, b := peer.Backend(t, version, peer.Legacy, ""), peer.Backend(t, version, peer.Legacy, "")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"sync"
 	"testing"
 	"time"
@@ -23,7 +22,7 @@ import (
 // sockets hear a tone as loud as their distance says.
 func TestVoice(t *testing.T) {
 	versions := peer.Core
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		versions = peer.Versions
 	}
 	modes := []string{peer.Legacy, peer.Modern, peer.None, peer.BungeeGuard}

@@ -240,6 +240,23 @@ func TestReconfiguration(t *testing.T) {
 	})
 }
 
+// TestReconfigurationInsideABundle: a client takes no change of state inside a bundle, so one that a backend has left open
+// is closed first.
+func TestReconfigurationInsideABundle(t *testing.T) {
+	each(t, configured, func(t *testing.T, protocol int32) {
+		a := newBackend(t, "a", nil)
+		e := newEnv(t, nil, a)
+		c, s := e.settle(protocol, a)
+		s.send(proto.BundleDelimiter, nil)
+		s.raw(0xf2, nil)
+		s.send(proto.StartConfiguration, nil)
+		c.expect(proto.BundleDelimiter)
+		c.expectID(0xf2)
+		c.expect(proto.BundleDelimiter)
+		c.expect(proto.StartConfiguration)
+	})
+}
+
 // TestStaleKnownPacks: what the client answers to a backend that is gone does not reach the next one, which has not asked.
 func TestStaleKnownPacks(t *testing.T) {
 	first, second := newBackend(t, "first", nil), newBackend(t, "second", nil)

@@ -3,7 +3,6 @@ package session
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -229,7 +228,7 @@ func TestManySwitches(t *testing.T) {
 				times, slow := 100, time.Duration(0)
 				if kind == "slow" {
 					slow = 500 * time.Millisecond
-					if os.Getenv("EARSHOT_LONG") == "" {
+					if !long() {
 						times = 4
 					}
 				}

@@ -28,6 +28,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // eras is one version for each way of joining.
 var eras = []int32{47, 340, 404, 578, 736, 754, 758, 759, 760, 761, 763, 764, 765, 766, 767, 769, 775}
 
+// long reports whether there is time for what takes minutes; make soak says so.
+func long() bool { return os.Getenv("EARSHOT_LONG") != "" }
+
 // patienceInTests bounds every wait of a test; nothing ever takes that long in a working program.
 const patienceInTests = 10 * time.Second
 

@@ -586,7 +586,7 @@ func TestBothOrders(t *testing.T) {
 // however often it comes back.
 func TestUnansweredSwitch(t *testing.T) {
 	times := uint64(5)
-	if os.Getenv("EARSHOT_LONG") != "" {
+	if long() {
 		times = 100
 	}
 	each(t, configured, func(t *testing.T, protocol int32) {
