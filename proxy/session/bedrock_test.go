@@ -194,10 +194,7 @@ func TestBedrockPeer(t *testing.T) {
 			}
 		}()
 		t.Cleanup(func() { ln.Close(); <-done })
-		direct := e.ln
-		e.ln = ln
-		p := e.startAs(767, "x", "h\x00"+geyserSays(t, geyserKey, "Steve", steveXUID, "203.0.113.9", "null"))
-		e.ln = direct
+		p := e.startAt(ln.Addr(), 767, "x", "h\x00"+geyserSays(t, geyserKey, "Steve", steveXUID, "203.0.113.9", "null"))
 		if !c.in {
 			p.kicked()
 			e.ended(EndBedrockSource, 1)

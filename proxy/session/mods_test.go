@@ -23,7 +23,13 @@ var forgeEras = map[int32]string{393: "\x00FML2\x00", 404: "\x00FML2\x00", 578: 
 // startAs is start with a host field of its own.
 func (e *env) startAs(protocol int32, name, host string) *peer {
 	e.t.Helper()
-	conn, err := net.Dial("tcp", e.ln.Addr().String())
+	return e.startAt(e.ln.Addr(), protocol, name, host)
+}
+
+// startAt is startAs at another door.
+func (e *env) startAt(door net.Addr, protocol int32, name, host string) *peer {
+	e.t.Helper()
+	conn, err := net.Dial("tcp", door.String())
 	if err != nil {
 		e.t.Fatal(err)
 	}

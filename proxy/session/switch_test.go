@@ -743,7 +743,9 @@ func TestFirstWord(t *testing.T) {
 		}
 		e := newEnv(t, func(cfg *Config) { cfg.Watch, cfg.Settings.Try = w, []string{"a"} }, a, b)
 		c, _ = e.play(protocol, "Steve", a)
-		if err := e.core.Players()[0].Connect("b"); err != nil {
+		p := e.core.Players()[0]
+		until(t, func() bool { return p.Server() == "a" }, "not on a", func() []any { return nil })
+		if err := p.Connect("b"); err != nil {
 			t.Fatal(err)
 		}
 		s := b.next()
