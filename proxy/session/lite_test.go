@@ -14,6 +14,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -71,7 +72,7 @@ func liteHello(host string) []byte {
 }
 
 // lite makes an environment that passes connections by *.pack.example on to servers.
-func lite(t testing.TB, change func(*Settings), servers ...backend.Server) *env {
+func lite(t testing.TB, change func(*Config), servers ...backend.Server) *env {
 	return newEnv(t, func(c *Config) {
 		h := Host{Name: "*.pack.example", Lite: []string{"not configured"}}
 		for _, b := range servers {
@@ -80,7 +81,7 @@ func lite(t testing.TB, change func(*Settings), servers ...backend.Server) *env 
 		}
 		c.Settings.Hosts = []Host{h}
 		if change != nil {
-			change(&c.Settings)
+			change(c)
 		}
 	})
 }
@@ -149,12 +150,16 @@ func TestLiteIsNoPlayer(t *testing.T) {
 		c.SetDeadline(time.Time{})
 		io.Copy(io.Discard, c)
 	})
-	e := lite(t, nil, b)
+	e := lite(t, func(c *Config) { c.Pending = limit.NewGauge(1) }, b)
 	var all []*net.TCPConn
 	for range 5 {
 		c := e.tcp()
 		c.Write(liteHello("a.pack.example"))
-		<-here
+		select {
+		case <-here:
+		case <-time.After(patienceInTests):
+			t.Fatal("nobody is passed on")
+		}
 		all = append(all, c)
 	}
 	if n := e.core.Counters.Lite.Open.Load(); n != 5 || e.core.Online() != 0 || e.core.Open() != 5 || len(e.core.Players()) != 0 {
@@ -162,13 +167,13 @@ func TestLiteIsNoPlayer(t *testing.T) {
 	}
 	all[0].Close()
 	e.ended(EndForwarded, 1)
-	e.shutdown("over")
+	go e.core.Shutdown(context.Background(), "over") // with all the time it wants, so that nobody is cut off
+	e.ended(EndShutdown, 4)
 	for _, c := range all[1:] {
 		if b, _ := io.ReadAll(c); len(b) != 0 {
 			t.Errorf("told %q, which it cannot understand", b)
 		}
 	}
-	e.ended(EndShutdown, 4)
 }
 
 // TestLiteUnreachable: a client is told in the one way that every version understands, and one that leaves or is sent
@@ -201,7 +206,7 @@ func TestLiteUnreachable(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			dialling := make(chan struct{}, 1)
-			e := lite(t, func(s *Settings) { s.Timeouts.BackendDial = never }, backend.Server{Name: "slow", Dial: hanging(dialling)})
+			e := lite(t, func(c *Config) { c.Settings.Timeouts.BackendDial = never }, backend.Server{Name: "slow", Dial: hanging(dialling)})
 			c := e.tcp()
 			c.Write(liteHello("a.pack.example"))
 			<-dialling
