@@ -12,8 +12,9 @@ type Commands struct {
 	Aliases     map[string][]string `yaml:"aliases"`  // other names of commands
 	Rate        Rate                `yaml:"rate"`     // of each player
 	Completions Rate                `yaml:"completions"`
-	KickAfter   int                 `yaml:"kick-after"` // so many over a rate within a minute; 0: never
-	Record      bool                `yaml:"record"`     // who gave which command is logged
+	KickAfter   int                 `yaml:"kick-after"`  // so many over a rate within a minute; 0: never
+	Strict      bool                `yaml:"strict-chat"` // who signed an argument of one is disconnected
+	Record      bool                `yaml:"record"`      // who gave which command is logged
 }
 
 func defaultCommands() Commands {

@@ -82,7 +82,7 @@ func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error
 	o = office{
 		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled,
 		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{},
-		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Quiet: !c.Announce},
+		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Strict: c.Strict, Quiet: !c.Announce},
 	}
 	if o.mode, err = bungee.ParseMode(l.BungeeCord); err != nil {
 		return o, fmt.Errorf("bungeecord: %w", err)

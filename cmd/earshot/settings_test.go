@@ -71,7 +71,8 @@ var live = map[string]sample{
 	"commands.aliases": {"", "COMMANDS_ALIASES={glist: [who]}"}, "commands.rate.per-second": {"", "COMMANDS_RATE_PER_SECOND=7"},
 	"commands.rate.burst": {"", "COMMANDS_RATE_BURST=7"}, "commands.completions.per-second": {"", "COMMANDS_COMPLETIONS_PER_SECOND=7"},
 	"commands.completions.burst": {"", "COMMANDS_COMPLETIONS_BURST=7"}, "commands.kick-after": {"", "COMMANDS_KICK_AFTER=7"},
-	"commands.record": {"", "COMMANDS_RECORD=false"},
+	"commands.strict-chat": {"", "COMMANDS_STRICT_CHAT=true"},
+	"commands.record":      {"", "COMMANDS_RECORD=false"},
 
 	"permissions.groups":           {"", "PERMISSIONS_GROUPS={g: {nodes: [a]}}"},
 	"permissions.groups.*.parents": {"PERMISSIONS_GROUPS={g: {nodes: [a]}, h: {nodes: [b]}}", "PERMISSIONS_GROUPS={g: {nodes: [a], parents: [h]}, h: {nodes: [b]}}"},
