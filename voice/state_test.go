@@ -389,3 +389,28 @@ func TestGatewaysShareWhatLasts(t *testing.T) {
 	b.waitFor("the end of the group", func() bool { return len(b.groupsNow().Groups) == 0 })
 	two.until("it knows all", func() bool { return slices.Equal(two.muted(), []string{"ben"}) })
 }
+
+// The largest domain that can be declared can be stored.
+func TestTheLargestDomainLasts(t *testing.T) {
+	s, st, _ := stored(t, store.Config{Dir: t.TempDir()})
+	name := strings.Repeat("§", relation.MaxName/2)
+	all := make([]uuid.UUID, relation.MaxMembers)
+	for i := range all {
+		all[i] = uuid.New()
+	}
+	add := func(players ...uuid.UUID) error {
+		return s.gw.Declare(func(b *relation.Book) error { return b.AddMembers(name, players...) })
+	}
+	if err := add(all...); err != nil {
+		t.Fatal(err)
+	}
+	if err := add(all[0]); err != nil {
+		t.Errorf("who is in it already has no room: %v", err)
+	}
+	if err := add(uuid.New()); err == nil {
+		t.Error("there is room for one more")
+	}
+	if got := records[relation.Domain](t, st, store.Domains)[name]; len(got.Members) != len(all) {
+		t.Errorf("stored: %d members", len(got.Members))
+	}
+}
