@@ -40,7 +40,13 @@ func main() {
 		log.Fatal(err)
 	}
 	status := 0
-	defer func() { os.RemoveAll(dir); os.Exit(status) }()
+	defer func() {
+		os.RemoveAll(dir)
+		if why := recover(); why != nil {
+			panic(why) // os.Exit would hide it
+		}
+		os.Exit(status)
+	}()
 	earshot, target := filepath.Join(dir, "earshot"), filepath.Join(dir, "voicetarget")
 	for out, pkg := range map[string]string{earshot: "./cmd/earshot", target: "./itest/voicetarget"} {
 		cmd := exec.Command("go", "build", "-o", out, pkg)
