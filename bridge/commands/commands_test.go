@@ -522,7 +522,7 @@ func TestTexts(t *testing.T) {
 		}
 	}
 	for want, languages := range map[string]map[string]map[string]string{
-		"de.pong: there is no such text; earshot texts prints":          {"de": {"pong": "x"}},
+		"de.pong: there is no such text; earshot texts prints":                {"de": {"pong": "x"}},
 		"de.ping: <pin> is neither a tag nor a value here; values are [ping]": {"de": {"ping": "<pin>"}},
 		"de: this language is there twice":                                    {"de": {}, "DE": {}},
 	} {

@@ -309,8 +309,10 @@ func TestSet(t *testing.T) {
 	}
 
 	g := NewGauge(2)
-	if !g.Enter() || !g.Enter() || g.Enter() {
-		t.Error("a maximum of 2 is not 2")
+	for i, want := range []bool{true, true, false} {
+		if g.Enter() != want {
+			t.Errorf("with a maximum of 2, number %d", i)
+		}
 	}
 	g.Set(1)
 	g.Leave()
