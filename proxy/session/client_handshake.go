@@ -133,6 +133,9 @@ func (s *Session) handshake() bool {
 	s.protocol, s.rawHost, s.port = h.Protocol, h.Host, h.Port
 	s.host, s.marker = packet.CleanHost(h.Host, h.Protocol)
 	s.geyser = floodgate.Data(h.Host)
+	if s.geyser == "" && len(h.Host) > packet.MaxHost && !s.set().BehindProxy {
+		return s.garbage("host name too long")
+	}
 	s.version = proto.Lookup(h.Protocol)
 	if h.Intent == packet.IntentStatus {
 		s.status()
