@@ -663,14 +663,14 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 	// What a compressed frame costs more is the look at its id, whatever its length: so frames are compared that are as
 	// long on the wire, first those of the bulk above, then those that 32 KiB make.
 	small := len(wire(32<<10, true))
-	for _, inflated := range []int{(32 << 10) * (32 << 10) / small, 32 << 10} {
+	for i, inflated := range []int{(32 << 10) * (32 << 10) / small, 32 << 10} {
 		size := len(wire(inflated, true))
 		v = b.each(ways(plain), perGiB(load{players: 20, size: size - 3, total: 1 << 30}))
 		flat := v[0]
 		v = b.each(ways(packedRelay, packed), perGiB(load{players: 20, size: inflated, compress: true, total: 1 << 30}))
 		text := fmt.Sprintf("%.2f CPU s/GiB, uncompressed %.2f, io.Copy %.2f: x %.2f", v[1], flat, v[0], v[1]/flat)
 		name := fmt.Sprintf("compressed frames of %.0f KiB on the wire", float64(size)/(1<<10))
-		if size == small {
+		if i > 0 {
 			b.row(name, text, true, "no goal")
 		} else {
 			b.row(name, text, v[1] <= 1.1*flat, "≤ 1.1 of uncompressed frames as long")
