@@ -6,6 +6,7 @@ import (
 	"go/build"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -254,6 +255,47 @@ func TestConformanceSeesFaults(t *testing.T) {
 		}
 		if runs(f.Decls[len(f.Decls)-1].(*ast.FuncDecl)) {
 			t.Errorf("%s: taken for a test that always runs", name)
+		}
+	}
+}
+
+// TestReadme: whatever the README says of what the program does, there are tests of it.
+func TestReadme(t *testing.T) {
+	there := map[string]bool{}
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil || !d.IsDir():
+			return err
+		case d.Name() == "node_modules" || d.Name() == ".git":
+			return fs.SkipDir
+		}
+		for name := range readRoom(path).tests {
+			there[name] = true
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(readme), "## What it does")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(strings.TrimSpace(table), "\n")[2:]
+	if len(rows) < 20 {
+		t.Errorf("%d rows: some are lost", len(rows))
+	}
+	for _, row := range rows {
+		tests := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row, -1)
+		if len(tests) == 0 {
+			t.Errorf("no test is named in %s", row)
+		}
+		for _, name := range tests {
+			if !there[name[1]] {
+				t.Errorf("there is no %s, which always runs", name[1])
+			}
 		}
 	}
 }
