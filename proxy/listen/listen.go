@@ -264,10 +264,10 @@ func (l *Listener) receive(cfg *Config, tcp *net.TCPConn, from netip.AddrPort, t
 }
 
 func (l *Listener) refuse(tcp *net.TCPConn, from netip.AddrPort, reason string) {
-	tcp.Close()
 	cfg := l.cfg.Load()
-	cfg.Count(reason)
+	cfg.Count(reason) // before anybody can see that it was refused
 	cfg.Log.Debug("connection refused", "from", from, "reason", reason)
+	tcp.Close()
 }
 
 func (c *Config) trusts(a netip.Addr) bool {
