@@ -212,9 +212,7 @@ func goesOn(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrow
 	follow(bob, "game")
 	bob.hears(ann, 1, 0, 0) // both are in limbo, at the same place, with the sockets they had
 	ann.hears(bob, 1, 0, 0)
-	if n := p.metric("earshot_players"); n != 2 {
-		t.Errorf("%v players", n)
-	}
+	p.counts("earshot_players", 2)
 }
 
 // TestStuckBackends: a backend may stop at any point of its login; each costs the
@@ -369,9 +367,7 @@ func reconfiguration(t *testing.T, version string) {
 	ann.hears(bob, gain, -a.X, -a.Z)
 	ann.bot.Chat("still here")
 	server.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "still here" })
-	if n := p.metric("earshot_players"); n != 2 {
-		t.Errorf("%v players", n)
-	}
+	p.counts("earshot_players", 2)
 	if n := p.metric("earshot_undecoded_total"); n != 0 {
 		t.Errorf("%v packets were not understood", n)
 	}

@@ -48,9 +48,7 @@ func broughtBack(t *testing.T, version string) {
 	eve := bots.Join(p.addr, "Eve") // and does not have to wait for the dead server
 	said(eve, "As soon as a server is back")
 	all = append(all, eve)
-	if n := p.metric("earshot_players_held"); n != 5 {
-		t.Errorf("%v players are held, want 5", n)
-	}
+	p.counts("earshot_players_held", 5)
 	if n := p.metric("earshot_backend_dial_failures_total"); n != 0 { // checks find out, not players
 		t.Errorf("%v times a player was sent to the dead server", n)
 	}
@@ -65,9 +63,7 @@ func broughtBack(t *testing.T, version string) {
 		b.Await("moved", nil)
 	}
 	until(t, "nobody to be held", func() bool { return p.metric("earshot_players_held") == 0 })
-	if n := p.metric(`earshot_switches_total{how="returned"}`); n != 5 {
-		t.Errorf("%v returns counted, want 5", n)
-	}
+	p.counts(`earshot_switches_total{how="returned"}`, 5)
 	hal.Chat("/server")
 	said(hal, "You are on limbo")
 	if n := server.Count("join", "Hal"); n != 1 { // in the beginning
@@ -152,9 +148,7 @@ permissions:
 	says(cid, "/server a", "is being drained")
 	says(bob, "/glist", "a (2) draining")
 	says(ann, "/earshot status", "server a: draining")
-	if n := p.metric(`earshot_server_draining{server="a"}`); n != 1 {
-		t.Errorf("draining is %v in the metrics", n)
-	}
+	p.counts(`earshot_server_draining{server="a"}`, 1)
 	if n := a.Count("join", "Cid"); n != 0 {
 		t.Error("a newcomer got on the server that is drained")
 	}

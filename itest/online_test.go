@@ -185,9 +185,7 @@ func online(t *testing.T, version, mode string) {
 	if n := server.Count("leave", "Ann"); n != 1 {
 		t.Errorf("the second one joined when the first had left %d times", n)
 	}
-	if n := p.metric("earshot_players"); n != 1 {
-		t.Errorf("%v players", n)
-	}
+	p.counts("earshot_players", 1)
 	again.Move(8.5, 70, 8.5) // the session of the one that stays is whole
 	server.At("Ann", 8.5, 70, 8.5)
 }
@@ -245,9 +243,7 @@ func notAuthenticated(t *testing.T, version string) {
 	gate.be(honest)
 	ann := clients.Dial(p.addr, peer.Login{Name: "Ann", Account: account})
 	ann.Await("moved", nil)
-	if n := p.metric("earshot_logins_total"); n != 1 {
-		t.Errorf("%v logins", n)
-	}
+	p.counts("earshot_logins_total", 1)
 
 	// Nobody goes on asking about a player who has left.
 	gate.be(silent)
@@ -289,9 +285,7 @@ func TestOfflineNames(t *testing.T) {
 			t.Errorf("%q is refused with %s", name, r)
 		}
 	}
-	if n := p.metric("earshot_players"); n != 1 {
-		t.Errorf("%v players, want the first Ann alone", n)
-	}
+	p.counts("earshot_players", 1)
 	ann.Close()
 	until(t, "Ann to be gone", func() bool { return p.metric("earshot_players") == 0 })
 	logIn(t, p.addr, "ANN").until(proto.JoinGame)

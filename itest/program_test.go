@@ -220,6 +220,12 @@ func until(t testing.TB, what string, done func() bool) {
 	}
 }
 
+// counts waits for a value of /metrics: what is counted may be seen a moment before it is.
+func (p *program) counts(name string, want float64) {
+	p.t.Helper()
+	until(p.t, fmt.Sprintf("%s to be %v", name, want), func() bool { return p.metric(name) == want })
+}
+
 // offlineID is the UUID that a player gets whom nobody authenticates.
 func offlineID(name string) uuid.UUID {
 	sum := md5.Sum([]byte("OfflinePlayer:" + name))

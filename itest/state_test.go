@@ -133,9 +133,7 @@ func TestStateLasts(t *testing.T) {
 	})
 	bob.hearsNothingFrom(ann.speaker, "who is muted since before the restart")
 	ann.hears(bob.speaker, 1, 0, 0)
-	if got := p.metric("earshot_voice_mutes"); got != 1 {
-		t.Errorf("%v mutes are in force", got)
-	}
+	p.counts("earshot_voice_mutes", 1)
 	says(mod, "/voice domain list", "red", "(2): Bob, Mod")
 	says(mod, "/voice edge list", "Ann hears Mod")
 	says(mod, "/voice speaker list", "Stage: limbo the_end 1 2 3", "carries the voice of Bob")
@@ -151,9 +149,7 @@ func TestStateLasts(t *testing.T) {
 	bob.asks(line.GroupRequest{Verb: line.Join, Group: g.ID, Password: "wrong"}, "WRONG_PASSWORD")
 	bob.asks(line.GroupRequest{Verb: line.Join, Group: g.ID, Password: "pass"}, "OK")
 	until(t, "Bob is counted", func() bool { return p.metric("earshot_voice_group_members") == 1 })
-	if got := p.metric("earshot_voice_groups"); got != 1 {
-		t.Errorf("%v groups", got)
-	}
+	p.counts("earshot_voice_groups", 1)
 	says(mod, "/voice unmute Ann", "The mute of Ann is lifted.")
 	bob.hears(ann.speaker, 1, 0, 0)
 }
@@ -200,9 +196,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	begin, n := time.Now(), 0
 	for life := range 4 {
 		mod := bots.Join(p.addr, "Mod")
-		if got := p.metric("earshot_voice_mutes"); int(got) != len(want) {
-			t.Fatalf("%v mutes are in force, acknowledged: %v", got, want)
-		}
+		p.counts("earshot_voice_mutes", float64(len(want)))
 		// The last thing is not waited for: it dies anywhere within it.
 		for left := 20 + rand.IntN(60); ; left-- {
 			n++
@@ -300,9 +294,7 @@ func TestStateElsewhere(t *testing.T) {
 	says(mod, "/voice unmute "+ann.id.String(), "not stored yet: 1", "cannot be reached")
 	bob := newMember(t, two, bots.Join(two.addr, "Bob"))
 	bob.hearsNothingFrom(ann.speaker, "who is muted as far as is known")
-	if got := one.metric("earshot_state_waiting"); got != 1 {
-		t.Errorf("%v changes wait", got)
-	}
+	one.counts("earshot_state_waiting", 1)
 	e.start()
 	until(t, "it is back", func() bool { return one.metric("earshot_state_up") == 1 && two.metric("earshot_state_up") == 1 })
 	ann.shows("its end", func(c *client.Client) bool { return c.Mute().Kind == line.NotMuted })

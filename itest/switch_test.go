@@ -123,9 +123,7 @@ func switching(t *testing.T, version string) {
 			}
 		}
 	}
-	if n, want := p.metric("earshot_switches_total"), float64(2*rounds+1); n != want {
-		t.Errorf("%v switches counted, want %v", n, want)
-	}
+	p.counts("earshot_switches_total", float64(2*rounds+1))
 
 	// Answers.
 	said := func(what string) {
@@ -155,12 +153,8 @@ func switching(t *testing.T, version string) {
 	bob.bot.Await("moved", nil)
 	walks(bob, a, 10, 10)
 	until(t, "Bob to hear Ann after the fallback", heard)
-	if n := p.metric("earshot_voice_sockets"); n != 2 {
-		t.Errorf("%v voice sockets, want the 2 from the start", n)
-	}
-	if n := p.metric(`earshot_switches_total{how="rescued"}`); n != 1 {
-		t.Errorf("%v rescues counted, want 1", n)
-	}
+	p.counts("earshot_voice_sockets", 2)
+	p.counts(`earshot_switches_total{how="rescued"}`, 1)
 	if n := p.metric("earshot_undecoded_total"); n != 0 {
 		t.Errorf("%v packets were not understood", n)
 	}
