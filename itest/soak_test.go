@@ -262,8 +262,8 @@ func (k *soak) send(s *soaker) {
 // attempts, since others have just been doing what they could to prevent it.
 func (k *soak) live(s *soaker) {
 	for end := time.Now().Add(2 * peer.Patience); time.Now().Before(end); {
-		s.Skip("login")
-		if s.in {
+		if s.in { // else the login that counts may have come while the end of the former connection was looked at
+			s.Skip("login")
 			k.send(s)
 		}
 		if !s.in {
