@@ -426,9 +426,7 @@ func (x *portTest) proxyHeaders(t *testing.T) {
 		if f := x.server.Joined(name).Forwarded; f == nil || f.Address != want {
 			t.Errorf("%s: the backend is told %+v, want %s", what, f, want)
 		}
-		if s := x.p.log.String(); !strings.Contains(s, want) {
-			t.Errorf("%s: the log does not name %s", what, want)
-		}
+		x.p.says(1, want)
 		raw.Quit()
 		x.server.Await("leave", name, nil)
 		c := dial(t, x.p.addr, balancer)

@@ -211,6 +211,7 @@ func TestReloadVoice(t *testing.T) {
 	ann.connect(client.Config{Ask: caps.Newest()})
 	p.write(base + "voice: {enabled: false}\n")
 	gone("1001")
+	p.says(2, "the configuration was read again")
 	ann.bot.Skip("payload")
 	ann.bot.Payload(offer.Hello, offer.AppendHello(nil))
 	ann.bot.Await("payload", func(e peer.Event) bool { return e.Channel == offer.Unavailable })

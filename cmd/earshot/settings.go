@@ -115,8 +115,13 @@ func (a *app) apply(s *settings) {
 	v := &s.voice
 	errs = append(errs, r.gateway.SetPolicy(v.Policy), r.gateway.SetGroups(v.Groups), r.gateway.SetSoundboard(!v.SoundboardOff), r.gateway.SetDeclared(v.Declared))
 	r.gateway.SetSounds(v.Sounds)
-	r.gateway.SetEnabled(!s.invite.Off)
-	r.inviter.Apply(s.invite)
+	if s.invite.Off { // nobody is invited to what ends, nor to what is not there yet
+		r.inviter.Apply(s.invite)
+		r.gateway.SetEnabled(false)
+	} else {
+		r.gateway.SetEnabled(true)
+		r.inviter.Apply(s.invite)
+	}
 	r.server.Announce()
 	if err := errors.Join(errs...); err != nil { // only where voice has been shut down
 		a.log.Error("not all settings could be put in force", "error", err)
