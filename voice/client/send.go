@@ -108,12 +108,13 @@ func (c *Client) transmit(f wire.C2S) error {
 	return nil
 }
 
-// SendBinary and SendText send a message as it is, for tests of servers; false
-// when the queue is full.
+// SendBinary sends a message as it is, for tests of servers; false when the
+// queue is full.
 func (c *Client) SendBinary(b []byte) (bool, error) {
 	return c.enqueue(message{ws.OpBinary, bytes.Clone(b)})
 }
 
+// SendText is SendBinary for text.
 func (c *Client) SendText(s string) (bool, error) {
 	return c.enqueue(message{ws.OpText, []byte(s)})
 }
