@@ -113,7 +113,7 @@ func TestStateLasts(t *testing.T) {
 	says(mod, "/voice unmute Bob", "The mute of Bob is lifted.")
 	says(mod, "/voice domain create red Bob Mod", "The domain red is there.")
 	says(mod, "/voice edge add Mod Ann", "Ann hears Mod")
-	says(mod, "/voice speaker create Stage limbo the_end 1 2 3", "Stage: limbo the_end 1 2 3")
+	says(mod, "/voice speaker create Stage limbo the_end 1 2 3", "Stage: limbo minecraft:the_end 1 2 3")
 	says(mod, "/voice speaker relay Stage Bob", "Stage carries the voice of Bob")
 	says(mod, "/voice speaker create gone limbo the_end 1 2 3", "gone: ")
 	says(mod, "/voice speaker remove gone", "is gone")
@@ -136,7 +136,7 @@ func TestStateLasts(t *testing.T) {
 	p.counts("earshot_voice_mutes", 1)
 	says(mod, "/voice domain list", "red", "(2): Bob, Mod")
 	says(mod, "/voice edge list", "Ann hears Mod")
-	says(mod, "/voice speaker list", "Stage: limbo the_end 1 2 3", "carries the voice of Bob")
+	says(mod, "/voice speaker list", "Stage: limbo minecraft:the_end 1 2 3", "carries the voice of Bob")
 	until(t, "Ann is told of the one speaker", func() bool {
 		s := ann.c.Speakers()
 		return s != nil && len(s.List) == 1 && s.List[0].Name == "Stage"

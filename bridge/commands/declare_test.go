@@ -167,7 +167,7 @@ func TestSpeakers(t *testing.T) {
 	n, g, c := voiced(t)
 	there := "Say where: write server, world, x, y and z behind the name, or stand there yourself."
 	noSpeaker := "There is no speaker none. Those that there are: /voice speaker list."
-	same(t, "speaker", says(t, c, "voice speaker", "voice speaker create Stage", "voice speaker create Stage LOBBY minecraft:the_end 1 -2.5 3e1", "voice speaker create stage lobby w 1 2 3", "voice speaker create x nowhere w 1 2 3",
+	same(t, "speaker", says(t, c, "voice speaker", "voice speaker create Stage", "voice speaker create Stage LOBBY the_end 1 -2.5 3e1", "voice speaker create stage lobby w 1 2 3", "voice speaker create x nowhere w 1 2 3",
 		"voice speaker create x lobby w 1 2 NaN", "voice speaker create x lobby w 1 2 1e9", "voice speaker create x 1 2 3", "voice speaker create § lobby w 1 2 3",
 		"voice speaker move STAGE 4 5 6", "voice speaker move stage", "voice speaker move stage 1 2", "voice speaker move none 1 2 3",
 		"voice speaker volume stage 80", "voice speaker volume stage 101", "voice speaker volume stage -1", "voice speaker range stage 40.5", "voice speaker range stage 0", "voice speaker range none 3", "voice speaker range stage",

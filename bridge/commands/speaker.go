@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
@@ -131,7 +132,7 @@ func (c *Commands) spot(src Source, at *Spot, args []string) (s Spot, understood
 		if err != nil {
 			return s, true, err
 		}
-		s.Server, s.World = server.Name, args[1]
+		s.Server, s.World = server.Name, world.WorldName(args[1])
 		args = args[2:]
 	case len(args) == 3 && at != nil:
 		s = *at

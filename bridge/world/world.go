@@ -13,6 +13,7 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"weak"
@@ -244,6 +245,19 @@ func (r *Registry) All() []*Player {
 		r.all = slices.SortedFunc(maps.Values(r.players), func(a, b *Player) int { return cmp.Compare(a.seq, b.seq) })
 	}
 	return r.all
+}
+
+// WorldName is a world as the game calls it, of what people call it, who may have written its backend in front and a
+// slash: one without a namespace is the game's own, as in the game's commands.
+func WorldName(name string) string {
+	backend, world, ok := strings.Cut(name, "/")
+	switch {
+	case strings.Contains(name, ":"):
+		return name
+	case ok:
+		return backend + "/minecraft:" + world
+	}
+	return "minecraft:" + name
 }
 
 // Place returns the one pointer for these names. Backends choose world names freely, so the registry holds places

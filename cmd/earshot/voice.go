@@ -27,10 +27,13 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	if c.Policy.Visibility, err = route.ParseVisibility(v.Visibility); err != nil {
 		return c, err
 	}
-	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: v.Worlds, Whisper: v.Whisper, Shout: v.Shout}
+	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: make(map[string]float64), Whisper: v.Whisper, Shout: v.Shout}
+	for _, name := range slices.Sorted(maps.Keys(v.Worlds)) {
+		c.Policy.Gain.Worlds[world.WorldName(name)] = v.Worlds[name]
+	}
 	for _, name := range slices.Sorted(maps.Keys(v.Regions)) {
 		r := v.Regions[name]
-		box := gain.Region{Name: name, World: r.World, Priority: r.Priority, Range: r.Range}
+		box := gain.Region{Name: name, World: world.WorldName(r.World), Priority: r.Priority, Range: r.Range}
 		for i := range box.Min {
 			box.Min[i], box.Max[i] = min(r.From[i], r.To[i]), max(r.From[i], r.To[i])
 		}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ import (
 func TestVoiceSettings(t *testing.T) {
 	v := configs.Default().Voice
 	v.Regions["arena"] = configs.Region{World: "overworld", From: [3]float64{9, 0, -1}, To: [3]float64{0, 5, 1}, Range: 16, Priority: 2}
+	v.Worlds = map[string]float64{"the_nether": 1, "survival/the_end": 2, "minecraft:caves": 3, "survival/twilight:forest": 4}
 	v.Groups.Types = []string{"isolated", "normal"}
 	if c, err := voiceConfig(&v); err != nil || c.SoundboardOff {
 		t.Errorf("the soundboard is off by default: %v, %v", c.SoundboardOff, err)
@@ -31,10 +33,15 @@ func TestVoiceSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := gain.Region{Name: "arena", World: "overworld", Min: [3]float64{0, 0, -1}, Max: [3]float64{9, 5, 1}, Range: 16, Priority: 2}
+	want := gain.Region{Name: "arena", World: "minecraft:overworld", Min: [3]float64{0, 0, -1}, Max: [3]float64{9, 5, 1}, Range: 16, Priority: 2}
 	g := c.Policy.Gain
 	if len(g.Regions) != 1 || g.Regions[0] != want || g.Whisper != 0.5 || g.Shout != 2 || g.Default != 48 {
 		t.Errorf("%+v", g)
+	}
+	if got, want := g.Worlds, map[string]float64{
+		"minecraft:the_nether": 1, "survival/minecraft:the_end": 2, "minecraft:caves": 3, "survival/twilight:forest": 4,
+	}; !maps.Equal(got, want) {
+		t.Errorf("the ranges of worlds are %v", got)
 	}
 	if !c.SoundboardOff {
 		t.Error("the soundboard cannot be switched off")
