@@ -2,44 +2,38 @@ package itest
 
 import (
 	"fmt"
-	"os"
+	"math"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/voice/client"
 )
+
+// startAtTerminal is start, for a program that somebody sits in front of.
+func startAtTerminal(t *testing.T, settings string) (*program, *peer.Terminal) {
+	t.Helper()
+	p, x := newProgram(t, settings), peer.NewTerminal(t)
+	p.args = append(p.args, "--data", p.dir)
+	p.at = func(cmd *exec.Cmd) {
+		cmd.Stdin, cmd.Stdout, cmd.Stderr = x.Program, x.Program, x.Program
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // as a shell starts it: in the foreground
+	}
+	p.run()
+	x.Await("> ")
+	return p, x
+}
 
 // TestConsole: who starts the program in a terminal types commands there, with completion and history, sees the log above
 // the line, and gets the terminal back as it was.
 func TestConsole(t *testing.T) {
-	file, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr, dir := freeAddr(t), t.TempDir()
-	conf := filepath.Join(dir, "earshot.yml")
-	write := func(text string) {
-		t.Helper()
-		if err := os.WriteFile(conf, []byte(fmt.Sprintf("listen: %q\nonline: false\n%s", addr, text)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	write("")
-	x := peer.NewTerminal(t)
-	cmd := exec.Command(file, "run", "--data", dir)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = x.Program, x.Program, x.Program
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // as a shell starts it: in the foreground
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	defer cmd.Process.Kill()
-	x.Await("> ")
+	p, x := startAtTerminal(t, "online: false\n")
 	x.Type("gli\t")
 	x.Await("glist ")
 	x.Type("\r")
@@ -50,12 +44,12 @@ func TestConsole(t *testing.T) {
 	x.Await("earshot reload")
 	x.Await("Read again: nothing has changed.")
 	x.Type("/earshot dump\r")
-	x.Await("Written to " + dir)
+	x.Await("Written to " + p.dir)
 
 	// A change of the file is logged above what is being typed.
 	x.Type("earshot ver")
 	x.Await("earshot ver")
-	write("voice: {range: 32}\n")
+	p.write("online: false\nvoice: {range: 32}\n")
 	x.Await("voice.range: 48.0 → 32.0")
 	x.Await("> earshot ver")
 	x.Type("\t\r")
@@ -65,9 +59,9 @@ func TestConsole(t *testing.T) {
 	x.Type("shutdown until tomorrow\r")
 	x.Await("Stopping: until tomorrow")
 	select {
-	case err := <-ended:
-		if err != nil {
-			t.Error(err)
+	case <-p.done:
+		if p.err != nil {
+			t.Error(p.err)
 		}
 	case <-time.After(peer.Patience):
 		t.Fatal("the program does not end")
@@ -75,5 +69,78 @@ func TestConsole(t *testing.T) {
 	if out, err := exec.Command("stty", "-F", x.Program.Name(), "-a").Output(); err != nil || strings.Contains(string(out), "-icanon") || strings.Contains(string(out), "-echo ") {
 		t.Errorf("the terminal is not as it was: %s, %v", out, err)
 	}
+	x.Close()
+}
+
+// TestVoiceOnTheConsole: voice obeys whoever sits in front of it as it does an administrator in the game: what is typed
+// there is heard, and not heard, by players.
+func TestVoiceOnTheConsole(t *testing.T) {
+	p, x := startAtTerminal(t, "online: false\n")
+	bots := peer.NewBots(t, "1.21.4")
+	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
+	says := func(command, answer string) {
+		t.Helper()
+		x.Type(command + "\r")
+		x.Await(answer)
+	}
+	says("voice", "/voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker>")
+	says("voice why Ann Bob", "Ann has no voice connection.")
+	for _, s := range []*speaker{ann, bob} {
+		s.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Speakers: 1}})
+	}
+	bob.hears(ann, 1, 0, 0)
+	says("/voice mute ann 10m too loud", "Ann is muted for 10m. Reason: too loud")
+	bob.hearsNothingFrom(ann, "while she is muted")
+	says("voice why Ann Bob", "Bob does not hear Ann: Ann is muted, for ")
+	says("voice mutes", "Ann, by console, for ")
+	says("voice unm\tAnn", "The mute of Ann is lifted.")
+	says("voice muteall on", "Everybody is muted who is not exempt")
+	bob.hearsNothingFrom(ann, "while everybody is muted")
+	says("voice muteall off", "The mute of everybody is lifted.")
+	says("voice why Ann Bob", "Bob hears Ann at 100 %: 0.0 blocks away")
+
+	says("voice domain create red Ann Bob", "The domain red is there. Members: 2.")
+	says("voice domain list", "red (2): Ann, Bob")
+	says("voice why Ann Bob", "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so.")
+	says("voice domain delete red", "The domain red is gone.")
+	says("voice listen add Bob blue", "There is no domain blue: Bob hears nothing")
+	says("voice listen list", "Bob listens to blue")
+	says("voice edge add Ann Bob", "Bob hears Ann, wherever both are.")
+	says("voice edge remove Ann Bob", "The edge from Ann to Bob is gone.")
+
+	// Ann on the stage: Bob hears her from there, by her name, and she does not hear herself.
+	at := bob.bot.Where()
+	says("voice speaker create Stage", "Say where: write server, world, x, y and z behind the name")
+	says(fmt.Sprintf("voice speaker create Stage limbo overworld %.2f %.2f %.2f", at.X+3, at.Y, at.Z-4), "Stage: limbo minecraft:overworld ")
+	says("voice speaker range Stage 20", "range 20")
+	says("voice speaker relay Stage Ann", "Stage carries the voice of Ann")
+	var stage uuid.UUID
+	until(t, "the name of the stage", func() bool {
+		l := bob.c.Speakers()
+		if l == nil || len(l.List) != 1 || l.List[0].Name != "Stage" {
+			return false
+		}
+		stage = l.List[0].ID
+		return true
+	})
+	ann.take()
+	bob.take()
+	good := 0
+	until(t, "Bob to hear Ann from the stage", func() bool {
+		ann.say(t.Context(), 10)
+		for _, h := range bob.take() {
+			if h.from == stage && h.origin == ann.id && math.Abs(h.gain-(1-5./20)) < .005 && math.Abs(h.dx-3) < .02 && math.Abs(h.dz+4) < .02 && math.Abs(h.hz-440) < 5 && h.level > .3 {
+				good++
+			}
+		}
+		return good >= 25
+	})
+	if own := ann.take(); len(own) > 0 {
+		t.Errorf("Ann hears herself: %+v", own[0])
+	}
+	says("voice mute Ann", "Ann is muted until")
+	bob.hearsNothingFrom(ann, "muted, and on the stage")
+	says("shutdown", "Stopping")
+	<-p.done
 	x.Close()
 }

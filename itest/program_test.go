@@ -48,8 +48,9 @@ type program struct {
 	file string
 	args []string
 	cmd  *exec.Cmd
-	addr string // host:port of everything
-	dir  string // of the configuration and all data
+	addr string          // host:port of everything
+	dir  string          // of the configuration and all data
+	at   func(*exec.Cmd) // puts the process at something else than the log; nil does not
 	log  logBuffer
 	once *sync.Once
 	done chan struct{} // closed when the process is gone
@@ -89,6 +90,14 @@ func freeAddr(t testing.TB) string {
 // SIGTERM in time, with status 0 and no panic in its log.
 func start(t testing.TB, settings string, args ...string) *program {
 	t.Helper()
+	p := newProgram(t, settings, args...)
+	p.run()
+	return p
+}
+
+// newProgram is start, without running anything yet.
+func newProgram(t testing.TB, settings string, args ...string) *program {
+	t.Helper()
 	file, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +111,6 @@ func start(t testing.TB, settings string, args ...string) *program {
 			t.Logf("earshot said:\n%s", p.log.String())
 		}
 	})
-	p.run()
 	return p
 }
 
@@ -112,6 +120,9 @@ func (p *program) run() {
 	t.Helper()
 	p.cmd = exec.Command(p.file, p.args...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = p.dir, &p.log, &p.log
+	if p.at != nil {
+		p.at(p.cmd)
+	}
 	p.once = new(sync.Once)
 	if err := p.cmd.Start(); err != nil {
 		p.once.Do(func() {}) // there is nothing to stop

@@ -168,6 +168,7 @@ type speaker struct {
 // sound is one decoded frame.
 type sound struct {
 	from      uuid.UUID
+	origin    uuid.UUID // of what comes from a speaker: whose microphone
 	gain      float64
 	dx, dz    float64
 	hz, level float64
@@ -202,7 +203,7 @@ func (s *speaker) connect(cfg client.Config) {
 	s.offer = s.invited()
 	cfg.URL, cfg.Token, cfg.Player = s.offer.URL, s.offer.Token, s.id
 	cfg.Sound = func(x client.Sound) {
-		h := sound{from: x.Source, gain: x.Gain, dx: float64(x.DX), dz: float64(x.DZ), concealed: x.Concealed}
+		h := sound{from: x.Source, origin: x.Origin, gain: x.Gain, dx: float64(x.DX), dz: float64(x.DZ), concealed: x.Concealed}
 		h.hz, h.level = tone(x.PCM)
 		s.mu.Lock()
 		s.heard = append(s.heard, h)
