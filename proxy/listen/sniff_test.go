@@ -3,9 +3,12 @@ package listen
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"net"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -283,9 +286,48 @@ func TestHeaderAbsentOrLate(t *testing.T) {
 	}
 }
 
+// captures are what real clients of the game begin with.
+func captures(t testing.TB) (all [][]byte) {
+	t.Helper()
+	file, err := os.ReadFile("../packet/testdata/captures.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(file) {
+		var c struct{ Ping, Login string }
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{c.Ping, c.Login} {
+			b, err := hex.DecodeString(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// TestCaptures: every client there is here speaks the game, as far as its first bytes tell.
+func TestCaptures(t *testing.T) {
+	all := captures(t)
+	if len(all) < 80 {
+		t.Fatalf("%d captures", len(all))
+	}
+	for _, b := range all {
+		if k := classify(b); k != frame {
+			t.Errorf("% x is %d", b, k)
+		}
+	}
+}
+
 func FuzzClassify(f *testing.F) {
 	for _, c := range firstBytes {
 		f.Add(c.bytes)
+	}
+	for _, b := range captures(f) {
+		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		decided := undecided

@@ -262,6 +262,11 @@ func fuzzLogin(f *testing.F, names ...string) {
 			used++
 		}
 	}
+	for _, c := range captures(f) {
+		if which := slices.Index(names, c.codec()); which >= 0 {
+			f.Add(c.body, uint8(slices.Index(proto.Supported(), proto.Lookup(c.protocol))), uint8(which))
+		}
+	}
 	if used == 0 {
 		f.Fatal("no seeds")
 	}

@@ -3,12 +3,16 @@ package session
 import (
 	"bytes"
 	"context"
+	"encoding/hex"
+	"encoding/json"
 	"io"
 	"net"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
+	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -48,6 +52,44 @@ func framed(threshold int, id int32, body []byte) []byte {
 	return b.Bytes()
 }
 
+// captures are what real clients send from their first byte on: a look at the list, a login and a while in the game, and
+// an answer to a server that encrypts.
+func captures(t testing.TB) (all [][]byte) {
+	t.Helper()
+	file, err := os.ReadFile("../packet/testdata/captures.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(file) {
+		var c struct{ Ping, Login, Encryption string }
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []string{c.Ping, c.Login, c.Encryption} {
+			b, err := hex.DecodeString(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, b)
+		}
+	}
+	if len(all) < 120 {
+		t.Fatalf("%d captures", len(all))
+	}
+	return all
+}
+
+// announced is the version that a client's handshake names.
+func announced(up []byte, otherwise int32) int32 {
+	r := field.NewReader(up)
+	f := field.NewReader(r.Bytes(1 << 10))
+	f.VarInt()
+	if h, err := packet.ParseHandshake(f.Rest(), packet.MaxHost); err == nil && proto.Lookup(h.Protocol) != nil {
+		return h.Protocol
+	}
+	return otherwise
+}
+
 // restless takes each player to another server as soon as it is on one.
 type restless struct{ *recorder }
 
@@ -70,8 +112,20 @@ func FuzzClient(f *testing.F) {
 		f.Add(uint8(i), []byte{1, 0xff}, append(down, 0xff, 0xff, 0xff, 0xff))
 		f.Add(uint8(i), framed(256, 2, message("socketsvc:hello", "x")), framed(256, 2, []byte{0xff}))
 	}
+	for _, up := range captures(f) { // from the first byte on, to a server of their own version
+		v := proto.Lookup(announced(up, 0))
+		var down []byte
+		if id, ok := v.ID(proto.Config, proto.Clientbound, proto.FinishConfiguration); ok {
+			down = framed(256, id, nil)
+		}
+		join, _ := v.ID(proto.Play, proto.Clientbound, proto.JoinGame)
+		f.Add(uint8(0), up, append(down, framed(256, join, joinBody)...))
+	}
 	f.Fuzz(func(t *testing.T, stage uint8, up, down []byte) {
 		st := stages[int(stage)%len(stages)]
+		if stage == 0 {
+			st.protocol = announced(up, st.protocol)
+		}
 		dial := func(context.Context) (net.Conn, error) {
 			ours, theirs := net.Pipe()
 			go func() {
