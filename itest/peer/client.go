@@ -75,7 +75,7 @@ func (c *Client) Register(channels ...string) {
 	c.do("register", command{"channels": channels})
 }
 
-// Quit leaves, Vanish breaks the connection.
+// Quit leaves, Vanish breaks the connection. A raw client whose connection has just ended may do either.
 func (c *Client) Quit() { c.c.t.Helper(); c.do("quit", nil) }
 
 // Vanish ends the connection without a word.

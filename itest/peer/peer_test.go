@@ -271,7 +271,7 @@ func testRaw(t *testing.T, v Version, s *Server, c *RawCrowd) {
 	if p := c.Ping(s.Addr); !strings.Contains(string(p), `"stub"`) || !strings.Contains(string(p), fmt.Sprintf(`"protocol":%d`, v.Protocol)) {
 		t.Errorf("the status is %s", p)
 	}
-	c.Join(s.Addr, "Rolf")
+	rolf := c.Join(s.Addr, "Rolf")
 	c.Wander(20)
 	for range 20 {
 		s.Await("pos", "Rolf", nil)
@@ -279,6 +279,9 @@ func testRaw(t *testing.T, v Version, s *Server, c *RawCrowd) {
 	c.Rest()
 	s.Drop("Rolf")
 	s.Await("leave", "Rolf", nil)
+	rolf.Await("end", nil)
+	rolf.Quit() // both too late
+	rolf.Vanish()
 	r.Vanish()
 	s.Await("leave", "Rita", nil)
 }

@@ -97,7 +97,8 @@ commands({
   },
   rest () { for (const c of clients.values()) clearInterval(c.wandering) },
   async ping (q) { return { params: await mc.ping({ host: q.host, port: q.port, version, closeTimeout: 15000 }) } },
-  quit (q) { client(q.name).end('quit') },
-  vanish (q) { client(q.name).socket.destroy() }
+  // One whose connection has just ended leaves nothing behind.
+  quit (q) { clients.get(q.name)?.end('quit') },
+  vanish (q) { clients.get(q.name)?.socket.destroy() }
 })
 say({ ev: 'ready', protocol: P })
