@@ -86,6 +86,21 @@ func (l *Loaded) secrets(src *source, dir string) error {
 	return nil
 }
 
+// CheckAddress says what keeps a text from being the host:port of a listener or a server.
+func CheckAddress(value string) error {
+	host, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return fmt.Errorf("%q is no address: write host:port", value)
+	}
+	if _, err := net.LookupPort("tcp", port); err != nil {
+		return fmt.Errorf("%q has no usable port", value)
+	}
+	if strings.ContainsAny(host, " /") {
+		return fmt.Errorf("%q has no usable host", value)
+	}
+	return nil
+}
+
 func (l *Loaded) check(src *source) (warnings []string, err error) {
 	bad := func(key, format string, args ...any) {
 		if err == nil {
@@ -103,16 +118,8 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 		}
 	}
 	address := func(key, value string) {
-		host, port, serr := net.SplitHostPort(value)
-		if serr != nil {
-			bad(key, "%q is no address: write host:port", value)
-			return
-		}
-		if _, perr := net.LookupPort("tcp", port); perr != nil {
-			bad(key, "%q has no usable port", value)
-		}
-		if strings.ContainsAny(host, " /") {
-			bad(key, "%q has no usable host", value)
+		if aerr := CheckAddress(value); aerr != nil {
+			bad(key, "%w", aerr)
 		}
 	}
 	link := func(key, value string) {

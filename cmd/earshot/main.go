@@ -22,7 +22,7 @@ var version = "unknown"
 const usage = `Earshot: a Minecraft proxy that carries voice.
 
 	earshot run [--config FILE] [--listen ADDR] [--data DIR] [--offline]
-	earshot check [--config FILE] [--data DIR]
+	earshot check [--config FILE] [--listen ADDR] [--data DIR] [--offline]
 	earshot texts
 	earshot version
 
@@ -85,13 +85,16 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
 			return fail(fmt.Errorf("--data %s is no folder: create it, or name another", *dir))
 		}
+		if flags.Changed("listen") {
+			if err := configs.CheckAddress(*listen); err != nil {
+				return fail(fmt.Errorf("--listen: %w", err))
+			}
+			environ = append(environ, "EARSHOT_LISTEN="+*listen)
+		}
 		load := func() (*configs.Loaded, error) {
 			l, err := configs.Load(*file, *dir, environ)
 			if err != nil {
 				return nil, err
-			}
-			if flags.Changed("listen") {
-				l.Listen = *listen
 			}
 			if *offline {
 				l.Online = false
