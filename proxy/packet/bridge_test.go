@@ -399,6 +399,11 @@ func fuzzBridge(f *testing.F, dir proto.Dir, packets ...proto.Packet) {
 				t.Fatalf("the brief form fails: %v", err2)
 			}
 		}
+		if m, ok := x.(EntityMove); ok && err == nil {
+			if id, err := MovedEntity(body); err != nil || id != m.ID {
+				t.Fatalf("the brief form has entity %d of %d, %v", id, m.ID, err)
+			}
+		}
 		if err != nil || c.append == nil || p == proto.PlayerRemove && protocol < proto.V1_19_3 {
 			return // the last writes another packet in versions that lack player_remove
 		}

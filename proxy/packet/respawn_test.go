@@ -121,5 +121,9 @@ func FuzzRejoin(f *testing.F) {
 		if err != nil || err2 != nil || j.World != s.World {
 			t.Fatalf("%+v, %v became %+v, %v", j, err, s, err2)
 		}
+		away, back, err := RejoinForge(p, join)
+		if (err == nil) != (p < proto.V1_13) || err == nil && (!bytes.Equal(back, respawn) || len(away) != len(back) || bytes.Equal(away, back)) {
+			t.Fatalf("for Forge %x became %x and %x, %v", join, away, back, err)
+		}
 	})
 }

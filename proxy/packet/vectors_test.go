@@ -279,6 +279,9 @@ func fuzzLogin(f *testing.F, names ...string) {
 			if err != nil {
 				continue
 			}
+			if m, ok := v.(PluginMessage); ok && string(PluginChannel(body)) != m.Channel {
+				t.Fatalf("%x is on %q, the brief form has %q", body, m.Channel, PluginChannel(body))
+			}
 			again := c.append(p, s, v)
 			v2, err := c.parse(p, s, again)
 			if err != nil || !reflect.DeepEqual(v, v2) {
