@@ -92,8 +92,8 @@ func (s *Session) say(key string, named ...string) packet.Text {
 	return packet.Plain(key + " " + strings.Join(named, " "))
 }
 
-// choose is the server of a list to which a player who is on the way to none is sent now, among those that may have
-// him; nil when there is none. Draining servers get nobody. One whose breaker is open is passed over as long as there
+// choose is the server of a list to which a player, or a connection that is passed on, is sent now, who is on the way to
+// none, among those that may have him; nil when there is none. Draining servers get nobody. One whose breaker is open is passed over as long as there
 // is another one. The choice is noted at once, so that many players who choose at the same time spread.
 func (s *Session) choose(names []string, may func(*backend.Server) bool) *backend.Server {
 	c, set := s.core, s.set()
@@ -134,17 +134,19 @@ func (s *Session) choose(names []string, may func(*backend.Server) bool) *backen
 	return nil
 }
 
-// population is how many players are on each server or on the way there, by lower-case name.
+// population is how many players and connections that are passed on are on each server or on the way there, by
+// lower-case name.
 func (c *Core) population() map[string]int {
 	on := map[string]int{}
-	c.players.each(func(s *Session) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for s := range c.live {
 		at, to := s.where.get()
 		if to != "" {
 			at = to
 		}
 		on[strings.ToLower(at)]++
-		return true
-	})
+	}
 	return on
 }
 

@@ -43,6 +43,14 @@ func bystander(t *testing.T, c *Core, on string) *Session {
 	if c.players.claim(s, s.id, s.name) != nil {
 		t.Fatal("a UUID twice")
 	}
+	c.mu.Lock()
+	c.live[s] = struct{}{}
+	c.mu.Unlock()
+	t.Cleanup(func() { // there is no connection to close
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.live, s)
+	})
 	s.where.set(on, "")
 	return s
 }

@@ -14,7 +14,7 @@ type Host struct {
 	Name string
 
 	Refuse bool           // nobody gets in by this name, and nobody is told what is here
-	Lite   []string       // names of servers: the connection goes on as it is, to the first of them that can be reached
+	Lite   []string       // names of servers: the connection goes on as it is, to one of them that can be reached
 	Try    []string       // in place of Settings.Try, if it is not empty
 	Status *status.Status // in place of Settings.Status, if it is not nil
 }

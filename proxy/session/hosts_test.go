@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -125,18 +126,50 @@ func TestForcedHosts(t *testing.T) {
 		p.conn.Close()
 	}
 
-	// Whoever loses his server goes on by the list of his host.
-	p := e.come(767, "survival.example.net", packet.IntentLogin)
-	p.send(proto.LoginStart, packet.AppendLoginStart(nil, 767, packet.LoginStart{Name: "Alex"}))
-	p.loggedIn()
-	s := survival.next()
-	done := make(chan struct{})
-	go func() { defer close(done); s.admit() }()
-	p.join()
-	<-done
-	s.conn.Close()
-	if s := games.next(); s.login.Name != "Alex" {
-		t.Errorf("%q fell back", s.login.Name)
+	// Whoever loses his server goes on by the list of his host, also when that began a new chain of attempts.
+	for _, long := range []bool{false, true} {
+		p := e.come(767, "survival.example.net", packet.IntentLogin)
+		p.send(proto.LoginStart, packet.AppendLoginStart(nil, 767, packet.LoginStart{Name: "Alex"}))
+		p.loggedIn()
+		s := survival.next()
+		done := make(chan struct{})
+		go func() { defer close(done); s.admit() }()
+		p.join()
+		<-done
+		if long {
+			e.settled("Alex")
+		}
+		s.conn.Close()
+		if s := games.next(); s.login.Name != "Alex" {
+			t.Errorf("%q fell back", s.login.Name)
+		}
+		p.conn.Close()
+		until(t, func() bool { return e.core.Online() == 0 }, "a player is left", func() []any { return nil })
+	}
+}
+
+// settled makes believe that a player has been on his server for longer than a chain of attempts goes back.
+func (e *env) settled(name string) {
+	e.t.Helper()
+	done := make(chan bool, 1)
+	for _, s := range e.core.players.all() {
+		if s.name != name {
+			continue
+		}
+		s.post(letter{do: func() {
+			if s.current != nil {
+				s.current.since = time.Now().Add(-time.Hour)
+			}
+			done <- s.current != nil
+		}})
+	}
+	select {
+	case ok := <-done:
+		if !ok {
+			e.t.Fatalf("%s is on no server", name)
+		}
+	case <-time.After(patienceInTests):
+		e.t.Fatalf("%s is not in play", name)
 	}
 }
 

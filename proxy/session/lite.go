@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// forward passes a connection on as it is, from its handshake on, to the first of some servers that can be reached. What
-// goes by then is not looked at: nobody logs in here, so there is no player and no version that is unknown.
+// forward passes a connection on as it is, from its handshake on, to one of some servers, in the order in which players
+// are offered servers. What goes by then is not looked at: nobody logs in here, so there is no player and no version that
+// is unknown.
 func (s *Session) forward(names []string, handshake frame.Frame) {
 	head := bytes.Clone(s.r.Raw(handshake.Start, handshake.End))
 	if !s.core.cfg.LoginGate(s.address.Addr()) {
@@ -60,31 +62,41 @@ func (s *Session) forward(names []string, handshake frame.Frame) {
 	counters.Bytes[proto.Serverbound].Add(uint64(n))
 	if err != nil {
 		s.log.Warn("server took a connection but no bytes", "backend", server.Name, "error", err)
+		s.core.board.Doubt(server.Name)
 		return
 	}
 	s.pipe(to)
 }
 
-// reach connects to the first of some servers that can be reached; nil: none can.
+// reach connects to the first server that can be reached, each being tried once; nil: none can. Where a connection went is
+// noted, so that it counts among those who are there.
 func (s *Session) reach(ctx context.Context, names []string) (*backend.Server, net.Conn) {
 	for _, name := range names {
-		b := s.set().server(name)
-		if b == nil {
+		if s.set().server(name) == nil {
 			s.log.Warn("a server to pass connections on to is not configured; skipped", "backend", name)
-			continue
 		}
+	}
+	tried := map[string]bool{}
+	for {
+		b := s.choose(names, func(b *backend.Server) bool { return !b.Limbo && !tried[strings.ToLower(b.Name)] })
+		if b == nil {
+			return nil, nil
+		}
+		tried[strings.ToLower(b.Name)] = true
 		s.core.Counters.Dials.Add(1)
 		to, err := b.Open(ctx, s.address, s.set().Timeouts.BackendDial)
 		if err == nil {
+			s.core.judge(b.Name, nil, false)
+			s.where.set(b.Name, "")
 			return b, to
 		}
 		s.core.Counters.DialFails.Add(1)
-		if ctx.Err() != nil {
-			break
+		if ctx.Err() != nil { // says nothing about the server
+			return nil, nil
 		}
-		s.log.Warn("server to pass connections on to cannot be reached", "backend", name, "error", printable(err.Error()))
+		s.core.judge(b.Name, err, false)
+		s.log.Warn("server to pass connections on to cannot be reached", "backend", b.Name, "error", printable(err.Error()))
 	}
-	return nil, nil
 }
 
 // pipe joins the client and a server until both have said all they had to. When one side has closed, the other may still

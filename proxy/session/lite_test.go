@@ -140,6 +140,56 @@ func TestLiteBytes(t *testing.T) {
 	}
 }
 
+// TestLiteOrder: connections that are passed on are offered servers as players are: by the strategy, past a server that
+// keeps failing, and to none that is being drained.
+func TestLiteOrder(t *testing.T) {
+	here := make(chan string, 100)
+	up := func(name string) backend.Server {
+		return rawServer(t, name, func(c *net.TCPConn) {
+			io.ReadFull(c, make([]byte, len(liteHello("a.pack.example"))))
+			here <- name
+			io.Copy(io.Discard, c)
+		})
+	}
+	come := func(e *env) string {
+		t.Helper()
+		e.tcp().Write(liteHello("a.pack.example"))
+		select {
+		case name := <-here:
+			return name
+		case <-time.After(patienceInTests):
+			t.Fatal("nobody is passed on")
+		}
+		return ""
+	}
+
+	e := lite(t, func(c *Config) { c.Settings.Fallback.Strategy = LeastPlayers }, up("a"), up("b"), up("c"))
+	got := map[string]int{}
+	for range 9 {
+		got[come(e)]++
+	}
+	if got["a"] != 3 || got["b"] != 3 || got["c"] != 3 {
+		t.Errorf("not to where the fewest are: %v", got)
+	}
+
+	down := deadServer(t, "down")
+	e = lite(t, func(c *Config) { c.Settings.TCPChecks = true }, down, up("a"), up("b"))
+	for range 10 {
+		if to := come(e); to != "a" {
+			t.Errorf("to %s, which is not the first that is up", to)
+		}
+	}
+	if n := e.core.Counters.DialFails.Load(); n > 3 {
+		t.Errorf("%d times a server was dialled that keeps failing", n)
+	}
+	if err := e.core.Drain("a", true, false); err != nil {
+		t.Fatal(err)
+	}
+	if to := come(e); to != "b" {
+		t.Errorf("to %s although a is draining", to)
+	}
+}
+
 // TestLiteIsNoPlayer: whoever is passed on holds no place among those who are not players yet, is none either, and is
 // let go when the proxy shuts down, whichever of the two does not say a word.
 func TestLiteIsNoPlayer(t *testing.T) {
