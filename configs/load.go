@@ -34,7 +34,8 @@ type Loaded struct {
 // Load reads file (or FileName in dir where that exists, or nothing), lays the
 // environment over it, reads the secret files it names and checks the whole.
 // Relative paths in the file are relative to it. Every error is one line that
-// names the file, the line, the key and what to do.
+// names the file, the line, the key and what to do; of what is returned with it
+// only Files count, those that were looked at so far.
 func Load(file, dir string, environ []string) (*Loaded, error) {
 	l := &Loaded{Config: Default()}
 	if file == "" {
@@ -50,35 +51,35 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return nil, fmt.Errorf("cannot read the configuration: %w", err)
+			return l, fmt.Errorf("cannot read the configuration: %w", err)
 		}
 		if src.tree, err = parser.ParseBytes(text, 0); err != nil {
-			return nil, src.explain(err)
+			return l, src.explain(err)
 		}
 		if err := decode(text, &l.Config); err != nil {
-			return nil, src.explain(err)
+			return l, src.explain(err)
 		}
 		l.File = file
 	}
 	warnings, err := overlay(&l.Config, environ)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	l.Warnings = warnings
 	if err := l.secrets(src, filepath.Dir(file)); err != nil {
-		return nil, err
+		return l, err
 	}
 	if file != "" {
 		dir = filepath.Dir(file)
 	}
 	l.paths(dir)
 	if err := l.texts(dir); err != nil {
-		return nil, err
+		return l, err
 	}
 	more, err := l.check(src)
 	l.Warnings = append(l.Warnings, more...)
 	if err != nil {
-		return nil, err
+		return l, err
 	}
 	return l, nil
 }

@@ -1,8 +1,11 @@
 package itest
 
 import (
+	"bytes"
 	"crypto/tls"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,6 +158,37 @@ func TestReloadLanguages(t *testing.T) {
 	p.says(1, "<serfer> is neither a tag nor a value here")
 	ann.Chat("/server")
 	ann.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "Here be a.") })
+}
+
+// TestReloadMended: a configuration that could not be put in force because of a file that it is the first to name is
+// tried again when that file is mended, be it read with the configuration or after it.
+func TestReloadMended(t *testing.T) {
+	p := start(t, "online: false\nstatus: {motd: first}\n")
+	failed := 0
+	for what, c := range map[string]struct{ text, file string }{
+		"secret": {"forwarding: {mode: modern, secret-file: late.secret}\nservers: {a: {address: \"127.0.0.1:1\"}}\n", "late.secret"},
+		"icon":   {"status: {motd: %s, icon: late.png}\n", "late.png"},
+	} {
+		text := "online: false\nstatus: {motd: " + what + "}\n" + c.text
+		if strings.Contains(c.text, "%s") {
+			text = "online: false\n" + fmt.Sprintf(c.text, what)
+		}
+		p.write(text)
+		failed++
+		p.says(failed, "nothing has changed")
+		content := []byte("word\n")
+		if what == "icon" {
+			var b bytes.Buffer
+			if err := png.Encode(&b, image.NewRGBA(image.Rect(0, 0, 64, 64))); err != nil {
+				t.Fatal(err)
+			}
+			content = b.Bytes()
+		}
+		if err := os.WriteFile(filepath.Join(p.dir, c.file), content, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "the one with the "+what, func() bool { return strings.Contains(p.motd(t), what) })
+	}
 }
 
 // TestReloadCertificate: a renewed certificate is presented at once, though its two files are written one after the

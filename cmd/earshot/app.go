@@ -55,9 +55,10 @@ type app struct {
 	cert    atomic.Pointer[tls.Certificate] // nil: none
 	rooms   *rooms                          // from start on
 
-	reloading sync.Mutex // one reload at a time; guards these two
+	reloading sync.Mutex // one reload at a time; guards these
 	now       *settings  // that are in force
-	tried     string     // the stamp of the files that were read last
+	files     []string   // of the configuration, with those of one that could not be put in force
+	tried     string     // the stamp they had when they were read last
 
 	farewell string // what players are told at the end; empty: a text of the table
 }
@@ -87,7 +88,7 @@ func build(load func() (*configs.Loaded, error), dir string, stderr io.Writer) (
 	a.logs.apply(l.Log)
 	a.builtin = limbo.New(limbo.Config{Log: a.log.With("room", "limbo")})
 	a.desk = newDesk(a.log.With("room", "commands"), a.reload, a.dump)
-	a.tried = stamp(l.Files)
+	a.files, a.tried = l.Files, stamp(l.Files)
 	a.now, err = a.compile(l)
 	return a, err
 }

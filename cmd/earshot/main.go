@@ -93,13 +93,10 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		}
 		load := func() (*configs.Loaded, error) {
 			l, err := configs.Load(*file, *dir, environ)
-			if err != nil {
-				return nil, err
-			}
 			if *offline {
 				l.Online = false
 			}
-			return l, nil
+			return l, err
 		}
 		a, err := build(load, *dir, stderr)
 		if err != nil {

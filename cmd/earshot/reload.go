@@ -57,7 +57,7 @@ func (a *app) follow() (stop func()) {
 func (a *app) look() (now, tried string) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
-	return stamp(a.now.conf.Files), a.tried
+	return stamp(a.files), a.tried
 }
 
 // stamp tells whether files have changed: where they are gone, written to, or others have taken their place.
@@ -77,13 +77,19 @@ func (a *app) reload(context.Context) (changes, restart []string, err error) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	now := a.now
-	a.tried = stamp(now.conf.Files)
+	a.tried = stamp(a.files)
+	l, err := a.load()
 	defer func() {
-		if err != nil {
+		files := l.Files
+		if err != nil { // it may be tried again when a file is mended that only the new configuration names
+			files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(now.conf.Files, l.Files))))
 			a.log.Error("the configuration was not read again; nothing has changed", "error", err)
 		}
+		if stamp(a.files) == a.tried { // else they have changed again meanwhile
+			a.tried = stamp(files)
+		}
+		a.files = files
 	}()
-	l, err := a.load()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -92,9 +98,6 @@ func (a *app) reload(context.Context) (changes, restart []string, err error) {
 	next, err := a.compile(l)
 	if err != nil {
 		return nil, nil, err
-	}
-	if stamp(now.conf.Files) == a.tried { // else they have changed again meanwhile
-		a.tried = stamp(l.Files)
 	}
 	a.apply(next)
 
