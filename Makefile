@@ -39,10 +39,12 @@ bench: deps
 	go test -run '^$$' -bench . -benchmem ./proxy/... ./voice/... ./bridge/... ./handshake/...
 	go run ./itest/bench
 
+# What nobody here runs is at least built.
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; }
 	go vet ./...
 	go tool staticcheck ./...
+	@for os in windows darwin; do echo "build for $$os"; CGO_ENABLED=0 GOOS=$$os go build -o /dev/null ./cmd/earshot || exit 1; done
 
 deps: deps-c deps-node
 
