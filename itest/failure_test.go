@@ -465,11 +465,11 @@ func TestStopsAtOnce(t *testing.T) {
 	p.once.Do(func() {
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		until(t, "the program to begin to stop", func() bool { return strings.Contains(p.log.String(), "stopping") })
-		begin := time.Now()
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		<-p.done
-		if d := time.Since(begin); p.cmd.ProcessState.ExitCode() != 1 || d > 1500*time.Millisecond {
-			t.Errorf("after the second signal it ends with %v after %v", p.err, d)
+		// By its own devices it ends with 0, or as late as the watchdog has it, which says so.
+		if p.cmd.ProcessState.ExitCode() != 1 || strings.Contains(p.log.String(), "still not stopped") {
+			t.Errorf("after the second signal it ends with %v:\n%s", p.err, p.log.String())
 		}
 	})
 }

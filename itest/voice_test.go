@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -138,6 +139,8 @@ func TestVoiceInTheBuiltInWorld(t *testing.T) {
 			p := start(t, "", "--offline")
 			bots := peer.NewBots(t, version)
 			ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
+			// Whoever has only just started it is told how to go on.
+			ann.bot.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "earshot.yml") })
 			ann.connect(client.Config{Ask: caps.Set{Audio: 2}})
 			bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}, Subprotocol: true})
 			to := bob.bot.Goto(20, 8)
