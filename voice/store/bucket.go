@@ -26,6 +26,7 @@ type Bucket[T any] struct {
 
 	mu      sync.Mutex
 	kv      jetstream.KeyValue
+	created time.Time          // which bucket was read last
 	live    context.Context    // done when the connection breaks; nil while there is none
 	kill    context.CancelFunc // ends live
 	epoch   uint64             // counts readings of the whole bucket
@@ -355,7 +356,11 @@ func (b *Bucket[T]) follow() {
 func (b *Bucket[T]) read() error {
 	ctx, cancel := context.WithCancel(b.s.ctx)
 	defer cancel()
-	kv, made, err := b.s.keyValue(ctx, b.name)
+	kv, err := b.s.keyValue(ctx, b.name)
+	if err != nil {
+		return err
+	}
+	created, err := b.s.created(ctx, kv)
 	if err != nil {
 		return err
 	}
@@ -368,7 +373,7 @@ func (b *Bucket[T]) read() error {
 		for range w.Updates() { // else the one who fills it waits for ever
 		}
 	}()
-	b.begin(kv, made)
+	b.begin(kv)
 	for {
 		select {
 		case <-ctx.Done():
@@ -380,7 +385,7 @@ func (b *Bucket[T]) read() error {
 			case !ok:
 				return fmt.Errorf("bucket %s: the server has ended the watch", b.name)
 			case e == nil:
-				b.complete()
+				b.complete(created)
 			default:
 				b.see(ctx, kv, e)
 			}
@@ -388,40 +393,45 @@ func (b *Bucket[T]) read() error {
 	}
 }
 
+// created tells which bucket of its name this is.
+func (s *Store) created(ctx context.Context, kv jetstream.KeyValue) (t time.Time, err error) {
+	ctx, cancel := context.WithTimeout(ctx, attemptTime)
+	defer cancel()
+	status, err := kv.Status(ctx)
+	if err != nil {
+		return t, fmt.Errorf("bucket %s: %w", kv.Bucket(), err)
+	}
+	return status.(*jetstream.KeyValueBucketStatus).StreamInfo().Created, nil
+}
+
 // begin starts a reading of the whole bucket.
-func (b *Bucket[T]) begin(kv jetstream.KeyValue, made bool) {
+func (b *Bucket[T]) begin(kv jetstream.KeyValue) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.epoch++
 	b.kv = kv
 	clear(b.aside)
-	if !made {
-		return
-	}
-	// The server has lost the bucket. What we know is the best there is: it goes back.
-	back := 0
-	for key, e := range b.known {
-		if !e.gone && b.waiting[key] == nil {
-			b.waiting[key] = &change[T]{key: key, value: e.value, raw: e.raw}
-			b.order = append(b.order, key)
-			back++
-		}
-	}
-	if back > 0 {
-		b.s.cfg.Log.Error("the state server has lost a bucket: what is known of it is written back", "bucket", b.name, "records", back)
-	}
 }
 
-// complete ends the reading of the whole bucket: what it did not mention is gone.
-func (b *Bucket[T]) complete() {
+// complete ends the reading of the whole bucket: what it did not mention is gone. But if the bucket is another one than
+// that of the former reading, the server has lost that, and what this one does not have goes back.
+func (b *Bucket[T]) complete(created time.Time) {
 	b.mu.Lock()
+	lost, back := !b.created.IsZero() && !b.created.Equal(created), 0
+	b.created = created
 	for key, e := range b.known {
 		if e.epoch == b.epoch {
 			continue
 		}
 		delete(b.known, key)
-		if !e.gone {
+		switch {
+		case e.gone:
+		case !lost:
 			b.tell(Change[T]{Key: key, Gone: true})
+		case b.waiting[key] == nil && (b.flight == nil || b.flight.key != key):
+			b.waiting[key] = &change[T]{key: key, value: e.value, raw: e.raw}
+			b.order = append(b.order, key)
+			back++
 		}
 	}
 	b.live, b.kill = context.WithCancel(b.s.ctx)
@@ -436,6 +446,9 @@ func (b *Bucket[T]) complete() {
 	}
 	wake := b.toWake()
 	b.mu.Unlock()
+	if lost {
+		b.s.cfg.Log.Error("the state server has lost a bucket: what is known of it is written back", "bucket", b.name, "records", back)
+	}
 	if first {
 		close(b.synced)
 	}
@@ -548,7 +561,7 @@ func (b *Bucket[T]) setAside(ctx context.Context, kv jetstream.KeyValue, e jetst
 
 // quarantine stores a copy of an unreadable record. The key names the very revision, so that doing it twice is once.
 func (s *Store) quarantine(ctx context.Context, a Aside) error {
-	kv, _, err := s.keyValue(ctx, quarantine)
+	kv, err := s.keyValue(ctx, quarantine)
 	if err != nil {
 		return err
 	}
@@ -564,7 +577,7 @@ func (s *Store) quarantine(ctx context.Context, a Aside) error {
 
 // Quarantined returns every record that was moved away, of all buckets and times.
 func (s *Store) Quarantined(ctx context.Context) ([]Aside, error) {
-	kv, _, err := s.keyValue(ctx, quarantine)
+	kv, err := s.keyValue(ctx, quarantine)
 	if err != nil {
 		return nil, err
 	}
@@ -674,6 +687,7 @@ func (b *Bucket[T]) written(c *change[T], revision uint64, err error) {
 	b.held = nil
 	all := c.stored
 	c.stored = nil
+	first := false
 	if err == nil {
 		b.fails(nil)
 		delete(b.aside, c.key)
@@ -686,6 +700,7 @@ func (b *Bucket[T]) written(c *change[T], revision uint64, err error) {
 		}
 	} else {
 		err = b.notYet(err)
+		first = b.problem == nil
 		b.fails(err)
 		if b.waiting[c.key] == nil {
 			b.waiting[c.key] = c
@@ -697,6 +712,9 @@ func (b *Bucket[T]) written(c *change[T], revision uint64, err error) {
 	}
 	wake := b.toWake()
 	b.mu.Unlock()
+	if first {
+		b.s.cfg.Log.Error("changes cannot be stored for now, and will be as soon as they can", "server", b.s.where, "err", err)
+	}
 	for _, stored := range all {
 		stored(err)
 	}

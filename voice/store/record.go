@@ -12,13 +12,12 @@ import (
 
 // The buckets that Earshot uses.
 const (
-	Mutes       = "mutes"       // by player
-	Groups      = "groups"      // persistent ones, by id
-	Speakers    = "speakers"    // by channel id
-	Domains     = "domains"     // declared while running, by name
-	Listens     = "listens"     // by listener and domain
-	Edges       = "edges"       // by speaker and listener
-	Permissions = "permissions" // overrides, by player
+	Mutes    = "mutes"    // by player
+	Groups   = "groups"   // persistent ones, by id
+	Speakers = "speakers" // by channel id
+	Domains  = "domains"  // declared while running, by name
+	Listens  = "listens"  // by listener and domain
+	Edges    = "edges"    // by speaker and listener
 )
 
 // Bounds of what is stored, in bytes.

@@ -1,7 +1,7 @@
-// Package store keeps the state that outlives the process: mutes, persistent groups, speakers, declarations and
-// permissions, in key-value buckets of NATS JetStream. Either a server without any network listener runs in this
-// process, with its files below the data directory, or an existing NATS is used, whose other clients may be other
-// Earshots. There is one code path for both.
+// Package store keeps the state that outlives the process: mutes, persistent groups, speakers and declarations, in
+// key-value buckets of NATS JetStream. Either a server without any network listener runs in this process, with its files
+// below the data directory, or an existing NATS is used, whose other clients may be other Earshots. There is one code
+// path for both.
 //
 // It promises that what it has acknowledged survives the death of the process at any moment; that a record which cannot
 // be read is set aside and reported, and never lost; and that while the server cannot be reached, everything that was
@@ -299,25 +299,23 @@ func (s *Store) report(a Aside) (first bool) {
 }
 
 // keyValue finds a bucket on the server, or makes it.
-func (s *Store) keyValue(ctx context.Context, name string) (kv jetstream.KeyValue, made bool, err error) {
+func (s *Store) keyValue(ctx context.Context, name string) (kv jetstream.KeyValue, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
 	kv, err = s.js.KeyValue(ctx, name)
 	if errors.Is(err, jetstream.ErrBucketNotFound) {
-		made = true
 		kv, err = s.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{
 			Bucket: name, Description: "Earshot", History: 1, Storage: jetstream.FileStorage, Replicas: s.cfg.Replicas,
 			MaxValueSize: 2 * MaxRecord, // one in quarantine is longer
 		})
 		if errors.Is(err, jetstream.ErrBucketExists) { // another node was faster
-			made = false
 			kv, err = s.js.KeyValue(ctx, name)
 		}
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("bucket %s: %w", name, err)
+		return nil, fmt.Errorf("bucket %s: %w", name, err)
 	}
-	return kv, made, nil
+	return kv, nil
 }
 
 // serverLog passes on what the embedded server says.

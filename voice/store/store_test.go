@@ -236,7 +236,7 @@ func TestOpenFailsWithWordsThatHelp(t *testing.T) {
 // raw writes into a bucket past the store.
 func raw(t *testing.T, s *Store, key, value string) uint64 {
 	t.Helper()
-	kv, _, err := s.keyValue(ctxOf(t), prefix+"things")
+	kv, err := s.keyValue(ctxOf(t), prefix+"things")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func raw(t *testing.T, s *Store, key, value string) uint64 {
 
 func onServer(t *testing.T, s *Store, key string) string {
 	t.Helper()
-	kv, _, err := s.keyValue(ctxOf(t), prefix+"things")
+	kv, err := s.keyValue(ctxOf(t), prefix+"things")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +422,7 @@ func TestMarksOfDeletedRecordsAreTidiedUp(t *testing.T) {
 		}
 	}
 	records := func() uint64 {
-		kv, _, err := s.keyValue(ctxOf(t), prefix+"things")
+		kv, err := s.keyValue(ctxOf(t), prefix+"things")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -696,37 +696,80 @@ func TestALostServerLeavesWhatIsKnown(t *testing.T) {
 	}
 }
 
-func TestAServerThatForgetsIsTold(t *testing.T) {
+// A server that is there and has no room: what is changed is in force, and those who look into the log or ask for the
+// health are told.
+func TestAFullServer(t *testing.T) {
 	e := hire(t)
-	s, b := open(t, e.config())
-	put(t, b, "a", 1)
-	put(t, b, "b", 2)
-	if err := b.Delete(ctxOf(t), "b"); err != nil {
-		t.Fatal(err)
-	}
 	e.stop()
-	e.opts.StoreDir = t.TempDir()
+	e.opts.JetStreamMaxStore = 256 << 10
 	e.start()
-	until(t, "it has the record again", func() bool {
-		kv, _, err := s.keyValue(ctxOf(t), prefix+"things")
-		if err != nil {
-			return false
+	var log journal
+	cfg := e.config()
+	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s, b := open(t, cfg)
+	long := strings.Repeat("x", 48<<10)
+	var err error
+	n := 0
+	for ; err == nil && n < 100; n++ {
+		err = b.Put(ctxOf(t), fmt.Sprint(n), thing{long, n})
+	}
+	if !errors.Is(err, ErrNotYet) || len(b.Load()) != n {
+		t.Fatalf("after %d records: %v, and %d are known", n, err, len(b.Load()))
+	}
+	if h := s.Health(); h.OK || h.Waiting != 1 {
+		t.Errorf("health %+v", h)
+	}
+	until(t, "the log says so", func() bool { return strings.Count(log.String(), "cannot be stored for now") == 1 })
+}
+
+// A server has lost its files: what is known here goes back, whoever has made the bucket anew.
+func TestAServerThatForgetsIsTold(t *testing.T) {
+	for _, remade := range []bool{false, true} {
+		e := hire(t)
+		s, b := open(t, e.config())
+		put(t, b, "a", 1)
+		put(t, b, "b", 2)
+		if err := b.Delete(ctxOf(t), "b"); err != nil {
+			t.Fatal(err)
 		}
-		_, err = kv.Get(ctxOf(t), "a")
-		return err == nil
-	})
-	holds(t, b, map[string]int{"a": 1})
-	if changes := b.Take(); len(changes) != 0 {
-		t.Errorf("news %v", changes)
+		e.stop()
+		e.opts.StoreDir = t.TempDir()
+		if remade { // by a program that knew nothing but what it has put there
+			before := &elsewhere{t: t, opts: e.opts}
+			before.opts.Port = server.RANDOM_PORT
+			before.start()
+			other, bucket := open(t, before.config())
+			put(t, bucket, "d", 4)
+			other.release()
+			before.stop()
+		}
+		e.start()
+		until(t, "it has the record again", func() bool {
+			kv, err := s.keyValue(ctxOf(t), prefix+"things") // which may make the bucket, too
+			if err != nil {
+				return false
+			}
+			_, err = kv.Get(ctxOf(t), "a")
+			return err == nil
+		})
+		want, news := map[string]int{"a": 1}, 0
+		if remade {
+			want["d"], news = 4, 1
+		}
+		holds(t, b, want)
+		if changes := b.Take(); len(changes) != news {
+			t.Errorf("news %v", changes)
+		}
+		// The bucket goes while the connection stays.
+		if err := s.js.DeleteKeyValue(ctxOf(t), prefix+"things"); err != nil {
+			t.Fatal(err)
+		}
+		b.Put(ctxOf(t), "c", thing{"c", 3}) // which finds out
+		until(t, "all is stored", func() bool { return s.Health().OK && s.Health().Waiting == 0 })
+		_, other := open(t, e.config())
+		want["c"] = 3
+		holds(t, other, want)
 	}
-	// The bucket goes while the connection stays.
-	if err := s.js.DeleteKeyValue(ctxOf(t), prefix+"things"); err != nil {
-		t.Fatal(err)
-	}
-	b.Put(ctxOf(t), "c", thing{"c", 3}) // which finds out
-	until(t, "all is stored", func() bool { return s.Health().OK && s.Health().Waiting == 0 })
-	_, other := open(t, e.config())
-	holds(t, other, map[string]int{"a": 1, "c": 3})
 }
 
 // Whoever asked to be told is told once, whatever happens to the server meanwhile, and does not wait for its return.
