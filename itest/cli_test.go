@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
 	"github.com/earshot-mc/earshot/voice/client"
@@ -65,6 +67,11 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
+	nats := &elsewhere{t: t, opts: server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), Username: "earshot", Password: "right",
+	}}
+	nats.start()
+	t.Cleanup(nats.stop)
 	junk := put("junk", "this is neither a picture nor a certificate\n")
 	free := freeAddr(t)
 	n := 0
@@ -100,6 +107,8 @@ func TestMistakes(t *testing.T) {
 		"no such icon":                {with("status: {icon: lost.png}\n"), []string{"status.icon", "lost.png", "no such file"}},
 		"an icon of nonsense":         {with(fmt.Sprintf("status: {icon: %q}\n", junk)), []string{"status.icon", "PNG"}},
 		"a small icon":                {with(fmt.Sprintf("status: {icon: %q}\n", small)), []string{"status.icon", "64"}},
+		"a state that nobody has":     {with("state: {url: 'nats://127.0.0.1:1', user: earshot, password: sw0rdfish}\n"), []string{"state server", "127.0.0.1:1", "is it running", "section state"}},
+		"a state of somebody else":    {with(fmt.Sprintf("state: {url: 'nats://127.0.0.1:%d', user: earshot, password: sw0rdfish}\n", nats.opts.Port)), []string{"state server", "uthorization", "section state"}},
 		"a long text":                 {with(fmt.Sprintf("status: {motd: %q}\n", strings.Repeat("x", 40000))), []string{"motd"}},
 	} {
 		status, stdout, stderr := earshot(t, nil, c.args...)
@@ -113,6 +122,9 @@ func TestMistakes(t *testing.T) {
 			if !strings.Contains(stderr, s) {
 				t.Errorf("%s: %q is not in:\n%s", what, s, stderr)
 			}
+		}
+		if strings.Contains(stderr, "sw0rdfish") {
+			t.Errorf("%s: a password is in:\n%s", what, stderr)
 		}
 	}
 	if status, _, stderr := earshot(t, []string{"EARSHOT_LIMITS_PENDING=many"}, "check"); status != 2 || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, "EARSHOT_LIMITS_PENDING") {

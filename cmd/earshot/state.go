@@ -16,8 +16,15 @@ import (
 // stateFolder is where the state is below the data folder, unless it is in somebody else's NATS.
 const stateFolder = "state"
 
-// openState opens what outlives the program, and reads it. The store is to be closed after the gateway.
+// stateWithin bounds the opening of the state.
+var stateWithin = 30 * time.Second
+
+// openState opens what outlives the program, and reads it. The store is to be closed after the gateway. A NATS that
+// cannot be used is an error: without what is stored, those who are muted would be heard, and groups would be gone. Once
+// it has been read, a NATS that is lost costs nothing.
 func openState(ctx context.Context, c *configs.State, dir string, log *slog.Logger) (*store.Store, *voice.State, error) {
+	ctx, cancel := context.WithTimeout(ctx, stateWithin)
+	defer cancel()
 	hint := "; is it running, and is the section state of the configuration right?"
 	if c.URL == "" {
 		hint = "; --data names another folder"
