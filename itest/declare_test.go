@@ -5,6 +5,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -24,6 +25,7 @@ func TestDeclaredByCommand(t *testing.T) {
 try: [a, limbo]
 servers: {a: {address: %q}, b: {address: %q}}
 permissions: {players: {Mod: {nodes: ["earshot.command.voice.*"]}}}
+commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a loop
 `, a.Addr, b.Addr))
 	file, err := os.ReadFile("../voice/ogg/testdata/mono_20ms.opus") // 440 Hz at half of full scale
 	if err == nil {
@@ -72,6 +74,19 @@ permissions: {players: {Mod: {nodes: ["earshot.command.voice.*"]}}}
 		}
 	}
 	silent("to players on other servers, who have nothing in common")
+
+	completes := func(why string, ann bool) {
+		t.Helper()
+		until(t, "the names to choose from "+why, func() bool {
+			names := mod.Complete("/voice mute ")
+			return slices.Contains(names, "Ann") == ann && slices.Contains(names, "Bob")
+		})
+	}
+	completes("before anybody vanishes", true)
+	a.Hide("Mod", "Ann")
+	completes("while Ann has vanished", false)
+	a.Show("Mod", "Ann")
+	completes("when she is back", true)
 
 	// A listen comes first, to a name that nobody has declared: silence, and a warning.
 	says("/voice listen add Spy red", "There is no domain red: Spy hears nothing")

@@ -57,6 +57,8 @@ type Server struct {
 // Network is the players and servers. Names of players are compared without regard to case. Its methods must not wait.
 type Network interface {
 	Players() []Player // in any order
+	// Shown are those of them of whom one may know: without whom a server hides from him.
+	Shown(to Player) []Player
 	Player(name string) (Player, bool)
 	Servers() []Server // in the order in which to show them
 }
@@ -192,9 +194,9 @@ func protocolOf(src Source) int32 {
 type names struct{ *Commands }
 
 // Players implements command.Names.
-func (n names) Players(Source) []packet.Suggestion {
+func (n names) Players(src Source) []packet.Suggestion {
 	var out []packet.Suggestion
-	for _, p := range n.cfg.Network.Players() {
+	for _, p := range n.shown(src) {
 		out = append(out, packet.Suggestion{Text: p.Name()})
 	}
 	return out

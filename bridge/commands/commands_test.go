@@ -21,8 +21,9 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 type network struct {
-	players []*player
-	servers []Server
+	players  []*player
+	servers  []Server
+	vanished string
 }
 
 func (n *network) Players() (out []Player) {
@@ -30,6 +31,9 @@ func (n *network) Players() (out []Player) {
 		out = append(out, p)
 	}
 	return out
+}
+func (n *network) Shown(to Player) []Player {
+	return slices.DeleteFunc(n.Players(), func(p Player) bool { return p.Name() == n.vanished && p.ID() != to.ID() })
 }
 func (n *network) Player(name string) (Player, bool) {
 	for _, p := range n.players {

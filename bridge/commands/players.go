@@ -60,10 +60,18 @@ func (c *Commands) findPlayer(name string) (Player, error) {
 	return nil, fail("no-player", "player", name)
 }
 
-// on lists the players of each server, by its name in lower case, sorted by name.
-func (c *Commands) on() map[string][]Player {
+// shown are the players of whom src may know.
+func (c *Commands) shown(src Source) []Player {
+	if p := src.Player(); p != nil {
+		return c.cfg.Network.Shown(p)
+	}
+	return c.cfg.Network.Players()
+}
+
+// on sorts players by their servers, whose names are in lower case, and by their own names.
+func on(players []Player) map[string][]Player {
 	out := map[string][]Player{}
-	for _, p := range c.cfg.Network.Players() {
+	for _, p := range players {
 		key := strings.ToLower(p.Server())
 		out[key] = append(out[key], p)
 	}
@@ -160,7 +168,8 @@ func (c *Commands) listServers(src Source) {
 const maxListed = 100
 
 func (c *Commands) glist(_ context.Context, src Source, args []string) error {
-	on := c.on()
+	shown := c.shown(src)
+	on := on(shown)
 	if len(args) == 1 && !strings.EqualFold(args[0], "all") {
 		s, err := c.findServer(args[0])
 		if err != nil {
@@ -172,7 +181,7 @@ func (c *Commands) glist(_ context.Context, src Source, args []string) error {
 	for _, s := range c.cfg.Network.Servers() {
 		c.listPlayers(src, s, on[strings.ToLower(s.Name)], len(args) == 1)
 	}
-	c.answer(src, "glist-total", "count", strconv.Itoa(len(c.cfg.Network.Players())))
+	c.answer(src, "glist-total", "count", strconv.Itoa(len(shown)))
 	return nil
 }
 
@@ -256,7 +265,7 @@ func (c *Commands) targets(src Source, word string) ([]Player, error) {
 	default:
 		return nil, fail("no-player", "player", word)
 	}
-	return c.on()[strings.ToLower(server)], nil
+	return on(c.cfg.Network.Players())[strings.ToLower(server)], nil
 }
 
 func (c *Commands) send(_ context.Context, src Source, args []string) error {

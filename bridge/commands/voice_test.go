@@ -12,6 +12,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/perm"
+	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
 // gateway is voice that keeps mutes as told.
@@ -252,6 +253,30 @@ func TestVoiceCompletion(t *testing.T) {
 			t.Errorf("%q: %q, want %q", text, got, want)
 		}
 	}
+}
+
+// Who has vanished is in no list of names for those from whom he is hidden, whatever they may do otherwise.
+func TestNobodyHiddenIsNamed(t *testing.T) {
+	n, _, c := voiced(t)
+	n.vanished = "jeb_"
+	jeb := n.players[slices.IndexFunc(n.players, func(p *player) bool { return p.name == "jeb_" })]
+	for _, text := range []string{
+		"/find ", "/send ", "/voice mute ", "/voice unmute ", "/voice why ", "/voice why alice ", "/voice domain create red ", "/voice domain add red ",
+		"/voice listen add ", "/voice edge add ", "/voice edge add alice ", "/voice speaker allow x ", "/voice speaker relay x ",
+	} {
+		for src, want := range map[*source]bool{{player: n.players[0]}: false, {player: jeb}: true, {}: true} {
+			s, _ := c.Table().Complete(src, text)
+			has := func(name string) bool {
+				return slices.ContainsFunc(s.Matches, func(m packet.Suggestion) bool { return m.Text == name })
+			}
+			if has("jeb_") != want || !has("alice") {
+				t.Errorf("%q for %s: %v", text, src.Name(), s.Matches)
+			}
+		}
+	}
+	src := &source{player: n.players[0]}
+	c.Execute(t.Context(), src, "glist all")
+	same(t, "glist", src.answers(), "lobby (2): alice, Notch", "Survival (0)", "broken (0) does not answer", "empty (0)", "Players online: 3.")
 }
 
 func TestSpan(t *testing.T) {

@@ -247,6 +247,36 @@ func (r *Registry) All() []*Player {
 	return r.all
 }
 
+// witnesses bounds how many of a backend's players [Registry.Hidden] asks.
+const witnesses = 32
+
+// Hidden are those of whose being here a player must not learn: on his own backend whom it hides from him, on others whom
+// theirs hides from anybody there, as far as a few of those tell: what they would show to him nobody knows.
+func (r *Registry) Hidden(from *Player) map[uuid.UUID]struct{} {
+	backends := make(map[string][]*Player)
+	for _, p := range r.All() {
+		if place := p.Facts().Place; place != nil {
+			backends[place.Backend] = append(backends[place.Backend], p)
+		}
+	}
+	own := from.Facts().Place
+	hidden := make(map[uuid.UUID]struct{})
+	for backend, there := range backends {
+		asked := there[:min(len(there), witnesses)]
+		if own != nil && own.Backend == backend {
+			asked = []*Player{from}
+		}
+		for _, w := range asked {
+			for _, p := range there {
+				if p.ID != w.ID && !w.Sees(p.ID) {
+					hidden[p.ID] = struct{}{}
+				}
+			}
+		}
+	}
+	return hidden
+}
+
 // WorldName is a world as the game calls it, of what people call it, who may have written its backend in front and a
 // slash: one without a namespace is the game's own, as in the game's commands.
 func WorldName(name string) string {

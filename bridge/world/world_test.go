@@ -264,6 +264,45 @@ func BenchmarkThousandJoins(b *testing.B) {
 	}
 }
 
+// On his own server a player learns of those whom it shows to him; on others of those whom it shows to all.
+func TestHidden(t *testing.T) {
+	r := New()
+	var all []*Player
+	for i, backend := range []string{"a", "a", "a", "b", "b", "b", ""} {
+		p := r.Add(id(i), "x")
+		if backend != "" {
+			p.SetFacts(Facts{Place: r.Place(backend, "w")})
+		}
+		all = append(all, p)
+	}
+	for i, p := range all[:6] {
+		p.Show(all[i/3*3].ID, all[i/3*3+1].ID, all[i/3*3+2].ID)
+	}
+	check := func(what string, from *Player, want ...*Player) {
+		t.Helper()
+		got := r.Hidden(from)
+		for _, p := range want {
+			if _, ok := got[p.ID]; !ok {
+				t.Errorf("%s: %v is not hidden", what, p.ID)
+			}
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %d are hidden, want %d", what, len(got), len(want))
+		}
+	}
+	for _, p := range all {
+		check("all are shown", p)
+	}
+	all[0].Hide(all[1].ID)
+	check("from him", all[0], all[1])
+	check("not from another one there", all[2])
+	check("nor from himself", all[1])
+	check("elsewhere it is enough that one does not see him", all[3], all[1])
+	check("and where it is not known on which server somebody is", all[6], all[1])
+	all[0].Show(all[1].ID)
+	check("and back", all[3])
+}
+
 func BenchmarkAppendSeen(b *testing.B) {
 	r := New()
 	p := r.Add(id(0), "x")

@@ -59,6 +59,7 @@ type office struct {
 	texts   map[string]map[string]string
 	record  bool // who gave which command
 	talk    bool // there is /voice
+	allSeen bool // whatever servers hide
 	options command.Options
 	servers []commands.Server
 	modes   map[string]bungee.Mode // by server, in lower case
@@ -80,7 +81,7 @@ func newDesk(
 func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error) {
 	c := &l.Commands
 	o = office{
-		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled,
+		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled, allSeen: l.Voice.Visibility == "everyone",
 		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{},
 		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Strict: c.Strict, Quiet: !c.Announce},
 	}
@@ -205,6 +206,16 @@ type commandNetwork struct{ d *desk }
 func (n commandNetwork) Players() (all []commands.Player) {
 	for _, p := range n.d.server.Players() {
 		all = append(all, player{p})
+	}
+	return all
+}
+
+// Shown goes by the rule that voice goes by.
+func (n commandNetwork) Shown(to commands.Player) []commands.Player {
+	all := n.Players()
+	if viewer := n.d.world.Get(to.ID()); viewer != nil && !n.d.office.Load().allSeen {
+		hidden := n.d.world.Hidden(viewer)
+		all = slices.DeleteFunc(all, func(p commands.Player) bool { _, is := hidden[p.ID()]; return is })
 	}
 	return all
 }
