@@ -108,6 +108,15 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	says("voice edge add Ann Bob", "Bob hears Ann, wherever both are.")
 	says("voice edge remove Ann Bob", "The edge from Ann to Bob is gone.")
 
+	// What the configuration declares stands beside that, and only the configuration takes it back.
+	p.write(fmt.Sprintf("online: false\nvoice: {domains: {radio: [%s, %s]}}\n", ann.id, bob.id))
+	x.Await("msg=\"the configuration was read again\"")
+	says("voice why Ann Bob", "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so.")
+	says("voice domain delete radio", "The configuration says so: take it out of voice.domains there.")
+	p.write("online: false\n")
+	x.Await("msg=\"the configuration was read again\"")
+	says("voice why Ann Bob", "Bob hears Ann at 100 %: 0.0 blocks away")
+
 	// Ann on the stage: Bob hears her from there, by her name, and she does not hear herself.
 	at := bob.bot.Where()
 	says("voice speaker create Stage", "Say where: write server, world, x, y and z behind the name")
