@@ -17,6 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/itest/peer"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/opus"
+	voicewire "github.com/earshot-mc/earshot/voice/wire"
 )
 
 // TestVoice is first light: real players on a real backend, whose voice
@@ -170,6 +171,7 @@ type speaker struct {
 
 // sound is one decoded frame.
 type sound struct {
+	kind      voicewire.Kind
 	from      uuid.UUID
 	origin    uuid.UUID // of what comes from a speaker: whose microphone
 	gain      float64
@@ -206,7 +208,7 @@ func (s *speaker) connect(cfg client.Config) {
 	s.offer = s.invited()
 	cfg.URL, cfg.Token, cfg.Player = s.offer.URL, s.offer.Token, s.id
 	cfg.Sound = func(x client.Sound) {
-		h := sound{from: x.Source, origin: x.Origin, gain: x.Gain, dx: float64(x.DX), dz: float64(x.DZ), concealed: x.Concealed}
+		h := sound{kind: x.Kind, from: x.Source, origin: x.Origin, gain: x.Gain, dx: float64(x.DX), dz: float64(x.DZ), concealed: x.Concealed}
 		h.hz, h.level = tone(x.PCM)
 		s.mu.Lock()
 		s.heard = append(s.heard, h)
