@@ -356,7 +356,9 @@ func (x *portTest) http(t *testing.T) {
 	for _, name := range []string{
 		"earshot_players 0", "earshot_voice_sockets 0", "earshot_voice_frames_in_total 0", "earshot_voice_frames_delivered_total 0",
 		`earshot_voice_frames_dropped_total{reason=`, `earshot_voice_refused_total{reason="token"} 0`, `earshot_connections_refused_total{reason="proxy_untrusted"}`,
-		`earshot_connections_ended_total{why="outdated"}`, "earshot_undecoded_total", "earshot_logins_total", "go_goroutines", "process_resident_memory_bytes",
+		`earshot_connections_ended_total{why="outdated"}`, `earshot_undecoded_total{packet="keep_alive"} 0`, `earshot_undecoded_total{packet="player_info"} 0`, "earshot_logins_total",
+		`earshot_voice_frames_lost_total{reason="full"} 0`, "earshot_queue_overflows_total 0", `earshot_clientbound_frames_total{how="passed"}`,
+		`earshot_packets_dropped_total{direction="serverbound"} 0`, `earshot_bytes_total{direction="clientbound"}`, "go_goroutines", "process_resident_memory_bytes",
 	} {
 		if code != 200 || !strings.Contains(body, name) {
 			t.Errorf("/metrics: %d, without %s", code, name)

@@ -11,6 +11,13 @@ import (
 
 // export adds what the rooms count to /metrics.
 func export(a *admin.Admin, c *session.Counters, online func() int, stats func() voice.Stats, failures *track.Failures, inviter *invite.Inviter) {
+	directions := func(name, help string, read func(d proto.Dir) uint64) {
+		a.Counters(name, help, "direction", func(emit func(string, float64)) {
+			for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
+				emit(d.String(), float64(read(d)))
+			}
+		})
+	}
 	a.Gauge("earshot_players", "Players on the proxy.", func() float64 { return float64(online()) })
 	a.Counter("earshot_connections_total", "Minecraft connections accepted.", func() float64 { return float64(c.Connections.Load()) })
 	a.Counter("earshot_logins_total", "Players let in.", func() float64 { return float64(c.Logins.Load()) })
@@ -32,19 +39,29 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 		emit("done", float64(c.Lite.Connections.Load()))
 		emit("failed", float64(c.Lite.Failed.Load()))
 	})
-	a.Counters("earshot_lite_bytes_total", "Bytes passed on with these, by direction.", "direction", func(emit func(string, float64)) {
-		for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
-			emit(d.String(), float64(c.Lite.Bytes[d].Load()))
-		}
-	})
+	directions("earshot_lite_bytes_total", "Bytes passed on with these, by direction.", func(d proto.Dir) uint64 { return c.Lite.Bytes[d].Load() })
 	a.Counters("earshot_undecoded_total", "Packets that could not be decoded, and were forwarded all the same.", "packet", func(emit func(string, float64)) {
-		failures.Each(func(p proto.Packet, n uint64) { emit(p.String(), float64(n)) })
-	})
-	a.Counters("earshot_forged_total", "Plugin messages that only the proxy may send, and that were not forwarded, by direction.", "direction", func(emit func(string, float64)) {
-		for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
-			emit(d.String(), float64(c.Forged[d].Load()))
+		sum := map[proto.Packet]uint64{}
+		add := func(p proto.Packet, n uint64) { sum[p] += n }
+		failures.Each(add)
+		c.EachUndecoded(add)
+		for p, n := range sum {
+			emit(p.String(), float64(n))
 		}
 	})
+	for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
+		t := &c.Traffic[d]
+		a.Counters("earshot_"+d.String()+"_frames_total", "Frames of players, by what was done with them: passed unopened, tapped for voice, held for a decision, or framed anew.", "how", func(emit func(string, float64)) {
+			emit("passed", float64(t.Passed.Load()))
+			emit("tapped", float64(t.Tapped.Load()))
+			emit("held", float64(t.Held.Load()))
+			emit("recoded", float64(t.Recoded.Load()))
+		})
+	}
+	directions("earshot_bytes_total", "Bytes of players as they came in.", func(d proto.Dir) uint64 { return c.Traffic[d].Bytes.Load() })
+	directions("earshot_packets_dropped_total", "Packets that came when they could not go on, such as answers that nobody waits for any more.", func(d proto.Dir) uint64 { return c.Dropped[d].Load() })
+	a.Counter("earshot_queue_overflows_total", "Messages for players that a full queue refused.", func() float64 { return float64(c.Overflows.Load()) })
+	directions("earshot_forged_total", "Plugin messages that only the proxy may send, and that were not forwarded, by direction.", func(d proto.Dir) uint64 { return c.Forged[d].Load() })
 	a.Counter("earshot_voice_offers_total", "Voice handshakes sent to players.", func() float64 { return float64(inviter.Offered.Load()) })
 
 	a.Counter("earshot_voice_offers_refused_total", "Players told why they get no voice.", func() float64 { return float64(inviter.Unavailable.Load()) })

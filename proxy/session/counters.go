@@ -55,6 +55,24 @@ func (c *Counters) Ended(e Ending) uint64 {
 // Undecoded is how many packets p of a direction could not be decoded; they were forwarded all the same.
 func (c *Counters) Undecoded(d proto.Dir, p proto.Packet) uint64 { return c.decode[d&1][p].Load() }
 
+// EachUndecoded calls visit for every packet that a session reads of its own accord, zeros included, and for any other
+// that could not be opened for whoever else wanted to see it. A packet that the observer is shown is for the observer to
+// count, but for the opening.
+func (c *Counters) EachUndecoded(visit func(p proto.Packet, n uint64)) {
+	read := map[proto.Packet]bool{proto.PlayerInfo: true, proto.PlayerRemove: true, proto.BossBar: true}
+	for _, n := range needs {
+		for _, p := range n.packets {
+			read[p] = true
+		}
+	}
+	for i := range c.decode[0] {
+		p := proto.Packet(i)
+		if n := c.Undecoded(proto.Serverbound, p) + c.Undecoded(proto.Clientbound, p); n > 0 || read[p] {
+			visit(p, n)
+		}
+	}
+}
+
 // tally is what a relay counted in one batch; one goroutine's, added to the shared Traffic once per read.
 type tally struct{ passed, tapped, held, recoded, bytes uint64 }
 

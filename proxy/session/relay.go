@@ -276,7 +276,7 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 			p.s.observer.Serverbound(p.state, packet, body)
 		}
 	}
-	if c&recorded != 0 && p.debris.see(p.s.protocol, packet, body) != nil {
+	if c&recorded != 0 && p.debris.see(p.s.protocol, packet, body) != nil && c&observed == 0 {
 		p.s.core.Counters.decode[p.dir][packet].Add(1)
 	}
 	var channel string
