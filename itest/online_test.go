@@ -204,6 +204,10 @@ func notAuthenticated(t *testing.T, version string) {
 	gate := keepGate(t, account)
 	p := start(t, fmt.Sprintf("session-server: %q\ntimeouts: {session-server: 1s}\n", gate.url))
 	clients := peer.NewRaw(t, version)
+	unverified, serversDown := "unverified_username", "authservers_down"
+	if peer.Protocol(version) < proto.V1_12 { // which has no such words
+		unverified, serversDown = "Failed to verify username", "Authentication servers are down"
+	}
 	refused := func(behaviour, reason, why string) {
 		t.Helper()
 		gate.be(behaviour)
@@ -221,10 +225,10 @@ func notAuthenticated(t *testing.T, version string) {
 		ann.Await("end", nil)
 		p.counted(`earshot_connections_ended_total{why="`+why+`"}`, behaviour)
 	}
-	refused(denies, "unverified_username", "unauthenticated")
-	refused(down, "authservers_down", "auth_down")
-	refused(rambles, "authservers_down", "auth_down")
-	refused(silent, "authservers_down", "auth_down")
+	refused(denies, unverified, "unauthenticated")
+	refused(down, serversDown, "auth_down")
+	refused(rambles, serversDown, "auth_down")
+	refused(silent, serversDown, "auth_down")
 	<-gate.hung
 
 	// Somebody who claims a name without having its account.
@@ -261,7 +265,7 @@ func notAuthenticated(t *testing.T, version string) {
 	// A session server that is not there at all.
 	alone := start(t, fmt.Sprintf("session-server: %q\n", "http://"+freeAddr(t)))
 	eve := clients.Dial(alone.addr, peer.Login{Name: "Eve", Account: sessions.Account("Eve")})
-	if e := eve.Await("kicked", nil); !strings.Contains(e.Text, "authservers_down") {
+	if e := eve.Await("kicked", nil); !strings.Contains(e.Text, serversDown) {
 		t.Errorf("no session server: the player is told %q", e.Text)
 	}
 	alone.says(1, "players cannot be authenticated")

@@ -63,8 +63,11 @@ type Network interface {
 	Servers() []Server // in the order in which to show them
 }
 
-// Fact is one line of a status.
-type Fact struct{ What, Value string }
+// Fact is one line of a status: a text of the table, with names and values in turn.
+type Fact struct {
+	Key   string
+	Named []string
+}
 
 // Program is what concerns the whole of it. A command whose function is nil is not there.
 type Program struct {
@@ -143,6 +146,9 @@ type problem struct {
 // Error implements error, for logs.
 func (p *problem) Error() string { return fill(english[p.key], p.named...).String() }
 
+// Told is the text.
+func (p *problem) Told() (string, []string) { return string(p.key), p.named }
+
 func fail(k key, named ...string) error { return &problem{k, named} }
 
 // Execute runs the command that text calls, without its slash, and tells src what went wrong. It returns false when
@@ -159,15 +165,12 @@ func (c *Commands) Execute(ctx context.Context, src Source, text string) bool {
 	_, err := c.table.Execute(ctx, src, text)
 	c.cfg.Log.Info("command", "by", src.Name(), "command", cmd.Name, "text", text, "err", err)
 	var usage *command.UsageError
-	var known *problem
 	switch {
 	case err == nil:
 	case errors.As(err, &usage):
 		c.answer(src, "usage", "usage", usage.Usage)
-	case errors.As(err, &known):
-		c.answer(src, known.key, known.named...)
 	default:
-		c.answer(src, "failed", "error", err.Error())
+		src.Send(c.cfg.Texts.Failure(src.Locale(), err))
 	}
 	return true
 }

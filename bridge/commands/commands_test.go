@@ -126,13 +126,39 @@ func setup() (*network, Config) {
 	}
 	return n, Config{Network: n, Hubs: []string{"broken", "gone", "lobby"}, Program: Program{
 		Version: "1.2.3",
-		Status:  func() []Fact { return []Fact{{"Players", "4"}, {"Memory", "<5> MiB"}} },
+		Status: func() []Fact {
+			return []Fact{{"status-players", []string{"count", "4"}}, {"status-draining", []string{"server", "<5>"}}}
+		},
 		Reload: func(context.Context) ([]string, []string, error) {
 			return []string{"servers.lobby", "try"}, []string{"listen"}, nil
 		},
 		Dump:     func(context.Context) (string, error) { return "/tmp/dump.txt", nil },
 		Shutdown: func(string) {},
 	}}
+}
+
+// refused is an error of another room with a text of the table.
+type refused struct{ key, server string }
+
+func (r refused) Error() string            { return "for logs" }
+func (r refused) Told() (string, []string) { return r.key, []string{"server", r.server} }
+
+// TestFailure: an error that has a text of its own is told in it, in the language of whom it is told; others are told as
+// they are.
+func TestFailure(t *testing.T) {
+	texts, err := NewTexts(map[string]map[string]string{"de": {"connecting-already": "Schon unterwegs zu <server>."}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := fmt.Errorf("wrapped: %w", refused{"connecting-already", "<red>a"})
+	for locale, want := range map[string]string{"de_at": "Schon unterwegs zu <red>a.", "en_us": "Already on the way to <red>a."} {
+		if got := texts.Failure(locale, own).String(); got != want {
+			t.Errorf("%s: %q, want %q", locale, got, want)
+		}
+	}
+	if got := texts.Failure("", errors.New("disk <full>")).String(); got != "That did not work: disk <full>" {
+		t.Error(got)
+	}
 }
 
 func must(t testing.TB, cfg Config) *Commands {
@@ -213,7 +239,7 @@ func TestCommands(t *testing.T) {
 		{"", "transfer Notch :5", []string{":5 is no address: write host or host:port."}, nil},
 
 		{"", "earshot version", []string{"Earshot 1.2.3"}, nil},
-		{"", "EARSHOT Status", []string{"Players: 4", "Memory: <5> MiB"}, nil},
+		{"", "EARSHOT Status", []string{"players: 4", "server <5>: draining"}, nil},
 		{"", "earshot reload", []string{"In force now: servers.lobby", "In force now: try", "Not in force: listen"}, nil},
 		{"", "earshot dump", []string{"Written to /tmp/dump.txt."}, nil},
 		{"", "earshot", []string{"Type /earshot <version|status|reload|dump>."}, nil},

@@ -88,7 +88,7 @@ func (c *Commands) version(_ context.Context, src Source) error {
 
 func (c *Commands) status(_ context.Context, src Source) error {
 	for _, f := range c.cfg.Program.Status() {
-		c.answer(src, "status", "what", f.What, "value", f.Value)
+		src.Send(c.cfg.Texts.Say(src.Locale(), f.Key, f.Named...))
 	}
 	return nil
 }

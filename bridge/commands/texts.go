@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
@@ -20,6 +21,7 @@ var english = map[key]string{
 	"not-allowed": "<red>You may not do that.",
 	"too-fast":    "<red>Not so fast, please.",
 	"failed":      "<red>That did not work: <error>",
+	"internal":    "<red>Internal error. The log has more about it.",
 	"player-only": "<red>Only somebody in the game can do that.",
 	"no-player":   "<red>There is no player <yellow><player></yellow> here.",
 	"no-server":   "<red>There is no server <yellow><server></yellow>. Servers: <yellow><servers></yellow>.",
@@ -40,6 +42,11 @@ var english = map[key]string{
 	"connecting":            "<gray>To <yellow><server></yellow> …",
 	"connected":             "<red>You are on <yellow><server></yellow> already.",
 	"connected-other":       "<red><yellow><player></yellow> is on <yellow><server></yellow> already.",
+	"connected-already":     "<red>Already on <yellow><server></yellow>.",
+	"connecting-already":    "<red>Already on the way to <yellow><server></yellow>.",
+	"server-gone":           "<red>There is no server <yellow><server></yellow> any more.",
+	"too-much":              "<red>Too much is waiting to be sent to this player.",
+	"player-gone":           "<red>This player has left.",
 
 	// On the screen of somebody who is disconnected, or as a <reason>.
 	"kick-too-often":      "You are logging in too often. Wait a moment and try again.",
@@ -171,8 +178,17 @@ var english = map[key]string{
 	"voice-speaker-silent":     "<red><yellow><speaker></yellow> plays nothing.",
 	"voice-speakers-none":      "<gray>There are no speakers.",
 
-	"version":        "<gold>Earshot</gold> <yellow><version></yellow>",
-	"status":         "<gray><what>: <yellow><value></yellow>",
+	"version": "<gold>Earshot</gold> <yellow><version></yellow>",
+
+	"status-players":    "<gray>players: <yellow><count></yellow>",
+	"status-uptime":     "<gray>running for: <yellow><duration></yellow>",
+	"status-memory":     "<gray>memory: <yellow><count> MiB</yellow>",
+	"status-goroutines": "<gray>goroutines: <yellow><count></yellow>",
+	"status-draining":   "<gray>server <server>: <yellow>draining</yellow>",
+	"status-open":       "<gray>server <server>: <yellow>breaker open after <count> failures</yellow>",
+	"status-open-until": "<gray>server <server>: <yellow>breaker open after <count> failures, asked again in <duration></yellow>",
+	"status-half-open":  "<gray>server <server>: <yellow>breaker half-open, on trial</yellow>",
+
 	"reload-none":    "<gray>Read again: nothing has changed.",
 	"reloaded":       "<green>In force now: <yellow><change></yellow>",
 	"reloaded-more":  "<green>And <yellow><count></yellow> more changes, which the log has.",
@@ -180,6 +196,7 @@ var english = map[key]string{
 	"reload-failed":  "<red>Nothing was changed: <error>",
 	"drain-on":       "<gold>Server <yellow><server></yellow> gets no new players, until the same with <yellow>off</yellow>, or a restart of Earshot. Who is there stays; <yellow>move</yellow> takes them away.",
 	"drain-move":     "<gold>Server <yellow><server></yellow> gets no new players, until the same with <yellow>off</yellow>, or a restart of Earshot. Who is there is taken to other servers.",
+	"drain-limbo":    "<red>The built-in world cannot be drained: it is where players go when there is nothing else.",
 	"drain-off":      "<green>Server <yellow><server></yellow> gets players again.",
 	"dumped":         "<green>Written to <yellow><file></yellow>.",
 	"shutdown":       "<gold>Stopping.",
@@ -278,6 +295,21 @@ func (t *Texts) Say(locale, k string, named ...string) packet.Text {
 		return packet.Plain(k)
 	}
 	return t.text(locale, key(k), named...)
+}
+
+// told is an error that has a text of the table.
+type told interface {
+	error
+	Told() (key string, named []string)
+}
+
+// Failure is what somebody is told of an error: its own text, or that it did not work.
+func (t *Texts) Failure(locale string, err error) packet.Text {
+	if own := told(nil); errors.As(err, &own) {
+		k, named := own.Told()
+		return t.Say(locale, k, named...)
+	}
+	return t.text(locale, "failed", "error", err.Error())
 }
 
 // text fills a template: named are names and values in turn. A value is text and nothing else, whatever is in it.

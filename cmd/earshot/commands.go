@@ -179,10 +179,10 @@ func (d *desk) status() []commands.Fact {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return append([]commands.Fact{
-		{What: "players", Value: fmt.Sprint(d.server.Online())},
-		{What: "running for", Value: time.Since(d.since).Round(time.Second).String()},
-		{What: "memory", Value: fmt.Sprintf("%d MiB", m.HeapAlloc>>20)},
-		{What: "goroutines", Value: fmt.Sprint(runtime.NumGoroutine())},
+		{Key: "status-players", Named: []string{"count", fmt.Sprint(d.server.Online())}},
+		{Key: "status-uptime", Named: []string{"duration", time.Since(d.since).Round(time.Second).String()}},
+		{Key: "status-memory", Named: []string{"count", fmt.Sprint(m.HeapAlloc >> 20)}},
+		{Key: "status-goroutines", Named: []string{"count", fmt.Sprint(runtime.NumGoroutine())}},
 	}, troubles(d.server.Health())...)
 }
 
@@ -319,7 +319,7 @@ func (p passenger) Connect(server string) {
 		return
 	}
 	if err := p.player.Connect(server); err != nil {
-		p.Message(p.desk.say(p.Locale(), "failed", "error", err.Error()))
+		p.Message(p.desk.office.Load().commands.Texts().Failure(p.Locale(), err))
 	}
 }
 
@@ -394,7 +394,7 @@ func (h *hook) run(text string) {
 	defer func() {
 		if v := recover(); v != nil {
 			h.log.Error("panic in a command", "by", h.src.Name(), "text", text, "panic", v, "stack", string(debug.Stack()))
-			h.src.Send(h.say(h.src.Locale(), "failed", "error", "internal error"))
+			h.src.Send(h.say(h.src.Locale(), "internal"))
 		}
 	}()
 	h.office.Load().commands.Execute(h.ctx, h.src, text)

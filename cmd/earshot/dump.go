@@ -43,7 +43,7 @@ func (a *app) describe(w io.Writer) {
 	a.reloading.Unlock()
 	fmt.Fprintf(w, "Earshot %s, %s, %s/%s, %d CPUs\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	for _, f := range a.desk.status() {
-		fmt.Fprintf(w, "%s: %s\n", f.What, f.Value)
+		fmt.Fprintln(w, a.desk.say("", f.Key, f.Named...))
 	}
 	fmt.Fprintf(w, "\n# Configuration, of %q\n%s", now.conf.File, now.conf.Effective())
 	for _, warning := range now.conf.Warnings {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -57,22 +58,20 @@ func judged(list []commands.Server, known []health.Facts) []commands.Server {
 // troubles are the facts for a status about servers that do not take players as usual.
 func troubles(known []health.Facts) (all []commands.Fact) {
 	for _, f := range known {
-		var what []string
+		say := func(key string, named ...string) {
+			all = append(all, commands.Fact{Key: key, Named: append(named, "server", f.Server)})
+		}
 		if f.Draining {
-			what = append(what, "draining")
+			say("status-draining")
 		}
-		if f.State != health.Closed {
-			s := fmt.Sprintf("breaker %v after %d failures", f.State, f.Failures)
-			if in := time.Until(f.Next); in > 0 {
-				s += fmt.Sprintf(", asked again in %v", in.Round(time.Second/10))
-			}
-			if f.State == health.HalfOpen {
-				s = "breaker half-open, on trial"
-			}
-			what = append(what, s)
-		}
-		if len(what) > 0 {
-			all = append(all, commands.Fact{What: "server " + f.Server, Value: strings.Join(what, "; ")})
+		count, in := strconv.Itoa(f.Failures), time.Until(f.Next)
+		switch {
+		case f.State == health.HalfOpen:
+			say("status-half-open")
+		case f.State == health.Open && in > 0:
+			say("status-open-until", "count", count, "duration", in.Round(time.Second/10).String())
+		case f.State == health.Open:
+			say("status-open", "count", count)
 		}
 	}
 	return all

@@ -106,7 +106,7 @@ func (w *World) Close() error {
 		c.Close()
 	}
 	for _, p := range w.players {
-		p.kick(packet.Plain("The built-in world is closing."))
+		p.kick(packet.Translatable("multiplayer.disconnect.server_shutdown"))
 	}
 	w.mu.Unlock()
 	w.tasks.Wait()
@@ -127,7 +127,7 @@ func (w *World) enter(p *player) {
 	delete(w.conns, p.conn)
 	if old := w.players[p.id]; old != nil {
 		w.remove(old)
-		old.kick(packet.Plain("You joined again from elsewhere."))
+		old.kick(packet.Translatable("multiplayer.disconnect.duplicate_login"))
 	}
 	w.players[p.id] = p
 	everybody := make([]*player, 0, len(w.players))
@@ -151,7 +151,7 @@ func (w *World) enter(p *player) {
 		p.out.send(appendSay(nil, p.version, w.cfg.Welcome))
 	}
 	if w.closed {
-		p.kick(packet.Plain("The built-in world is closing."))
+		p.kick(packet.Translatable("multiplayer.disconnect.server_shutdown"))
 	}
 }
 

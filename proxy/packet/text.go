@@ -72,12 +72,16 @@ func textIsNBT(protocol int32, s proto.State) bool {
 	return protocol >= proto.V1_20_3 && (s == proto.Config || s == proto.Play)
 }
 
-// JSON is the component for a client of that protocol; below 735 (1.16) colours are one of the sixteen with a name.
+// JSON is the component for a client of that protocol; below 735 (1.16) colours are one of the sixteen with a name, and
+// below 335 (1.12) reasons of a disconnect are in English.
 func (t Text) JSON(protocol int32) []byte {
 	if t.json != nil {
 		return t.json
 	}
 	v := t.value()
+	if protocol < proto.V1_12 {
+		v = inWords(v)
+	}
 	if s, ok := v.(string); ok {
 		v = map[string]any{"text": s} // every reader of components knows this form
 	}

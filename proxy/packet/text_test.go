@@ -149,6 +149,30 @@ func TestNBTStringsAreModifiedUTF8(t *testing.T) {
 	}
 }
 
+// TestOldClientsKnowFewKeys: clients before 1.12 show a key that they have no words for, so they are told in English.
+func TestOldClientsKnowFewKeys(t *testing.T) {
+	for _, protocol := range []int32{proto.V1_8, 316, proto.V1_12} {
+		for _, x := range []struct {
+			t          Text
+			old, newer string
+		}{
+			{Translatable("multiplayer.disconnect.unverified_username"), `{"text":"Failed to verify username!"}`, `{"translate":"multiplayer.disconnect.unverified_username"}`},
+			{Translatable("multiplayer.disconnect.outdated_client", "1.8"), `{"text":"Outdated client! Please use 1.8"}`, `{"translate":"multiplayer.disconnect.outdated_client","with":["1.8"]}`},
+			{Translatable("disconnect.spam"), `{"translate":"disconnect.spam"}`, `{"translate":"disconnect.spam"}`},
+			{Plain("a " + Slot).Put(Translatable("multiplayer.disconnect.server_shutdown")), `{"extra":[{"text":"Server closed"}],"text":"a "}`,
+				`{"extra":[{"translate":"multiplayer.disconnect.server_shutdown"}],"text":"a "}`},
+		} {
+			want := x.old
+			if protocol >= proto.V1_12 {
+				want = x.newer
+			}
+			if got := string(x.t.JSON(protocol)); got != want {
+				t.Errorf("%d: %s, want %s", protocol, got, want)
+			}
+		}
+	}
+}
+
 // TestPassesAsItCame: what a backend said reaches the client byte for byte in the same form, and readable in the other.
 func TestPassesAsItCame(t *testing.T) {
 	for raw, plain := range map[string]string{

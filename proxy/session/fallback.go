@@ -264,11 +264,11 @@ func (c *Core) Drain(server string, on, move bool) error {
 	b := c.settings.Load().server(server)
 	switch {
 	case b == nil:
-		return fmt.Errorf("there is no server %q", server)
+		return noServer(server)
 	case b.Limbo:
-		return errors.New("the built-in world cannot be drained: it is where players go when there is nothing else")
+		return refusal("the built-in world cannot be drained", "drain-limbo")
 	case !c.board.Drain(b.Name, on):
-		return fmt.Errorf("there is no server %q any more", server)
+		return noServer(server)
 	}
 	if on && move {
 		c.empty(b.Name)

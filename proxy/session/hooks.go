@@ -132,7 +132,7 @@ func (s *Session) Message(t packet.Text) error {
 // Transfer implements [Player].
 func (s *Session) Transfer(host string, port uint16) error {
 	if s.protocol < proto.V1_20_5 {
-		return fmt.Errorf("the client of %s is too old to be transferred; that takes 1.20.5 or later", s.name)
+		return refusal("the client is too old to be transferred; that takes 1.20.5 or later", "transfer-old", "names", s.name)
 	}
 	return s.postPacket(proto.Transfer, field.AppendVarInt(field.AppendString(nil, host), int32(port)))
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,6 +144,43 @@ func TestNextBackend(t *testing.T) {
 		c, s := p.reach(e, protocol, first)
 		s.send(proto.Disconnect, packet.AppendDisconnect(nil, protocol, s.out, packet.Plain("full")))
 		c.moved(second)
+	})
+}
+
+// TestReasonIsTranslated: what a server says in words of the game reaches the player in his own language, also where it
+// is part of what the proxy says.
+func TestReasonIsTranslated(t *testing.T) {
+	each(t, eras, func(t *testing.T, protocol int32) {
+		a, b := newBackend(t, "a", nil), newBackend(t, "b", func(b *fakeBackend) { b.quiet = true })
+		e := newEnv(t, nil, a, b)
+		chat, _ := packet.SystemMessage(protocol, packet.Plain(""))
+		told := func(got []byte, key string) {
+			t.Helper()
+			if protocol == 47 && bytes.Contains(got, []byte("Server closed")) { // it has no such key
+				return
+			}
+			if !bytes.Contains(got, []byte("translate")) || !bytes.Contains(got, []byte(key)) || bytes.Contains(got, []byte(packet.Slot)) {
+				t.Errorf("told %q", got)
+			}
+		}
+		c, s := e.settle(protocol, a)
+		s.send(proto.Disconnect, packet.AppendDisconnect(nil, protocol, proto.Play, packet.Translatable("multiplayer.disconnect.server_shutdown")))
+		seen, _ := c.moved(b)
+		i := slices.IndexFunc(seen, func(x seenPacket) bool { return x.q == chat })
+		if i < 0 {
+			t.Fatalf("told nothing: %v", seen)
+		}
+		told(seen[i].body, "multiplayer.disconnect.server_shutdown")
+
+		a.refuse = func(p *peer) bool {
+			p.send(proto.Disconnect, packet.AppendDisconnect(nil, protocol, proto.Login, packet.Translatable("multiplayer.disconnect.not_whitelisted")))
+			p.conn.Close()
+			return true
+		}
+		if err := e.player().Connect("a"); err != nil {
+			t.Fatal(err)
+		}
+		told(c.await(chat), "multiplayer.disconnect.not_whitelisted")
 	})
 }
 

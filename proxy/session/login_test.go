@@ -143,18 +143,18 @@ func TestOnlineRefusals(t *testing.T) {
 		e := newEnv(t, change)
 		c := e.start(protocol, "Nobody")
 		c.encrypt()
-		if got := c.kicked(); !strings.Contains(got, "unverified_username") {
+		if got := c.kicked(); got != saying(protocol, "multiplayer.disconnect.unverified_username") {
 			t.Errorf("told %q", got)
 		}
 		e.ended(EndUnauthenticated, 1)
 		c = e.start(protocol, "Down")
 		c.encrypt()
-		if got := c.kicked(); !strings.Contains(got, "authservers_down") {
+		if got := c.kicked(); got != saying(protocol, "multiplayer.disconnect.authservers_down") {
 			t.Errorf("told %q", got)
 		}
 		c = e.start(protocol, "Slow")
 		c.encrypt()
-		if got := c.kicked(); !strings.Contains(got, "authservers_down") {
+		if got := c.kicked(); got != saying(protocol, "multiplayer.disconnect.authservers_down") {
 			t.Errorf("told %q", got)
 		}
 		e.ended(EndAuthDown, 2)
@@ -248,7 +248,7 @@ func TestOutdated(t *testing.T) {
 		p.raw(0, packet.AppendHandshake(nil, packet.Handshake{Protocol: protocol, Host: "h", Intent: packet.IntentLogin}))
 		p.state(proto.Login)
 		p.send(proto.LoginStart, field.AppendString(nil, "Steve"))
-		if got := p.kicked(); !strings.Contains(got, "multiplayer.disconnect."+want) || !strings.Contains(got, "1.8") || !strings.Contains(got, "26.1") {
+		if got := p.kicked(); !strings.HasPrefix(got, strings.TrimSuffix(saying(protocol, "multiplayer.disconnect."+want, "1.8 - 26.1"), ")")) || !strings.Contains(got, "26.1") {
 			t.Errorf("protocol %d: told %q", protocol, got)
 		}
 		e.ended(EndOutdated, 1)

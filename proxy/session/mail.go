@@ -1,7 +1,6 @@
 package session
 
 import (
-	"errors"
 	"slices"
 	"sync"
 )
@@ -13,8 +12,8 @@ const (
 )
 
 var (
-	errMailFull = errors.New("too much is waiting to be sent to this player")
-	errGone     = errors.New("the player has left")
+	errMailFull = refusal("too much is waiting to be sent to this player", "too-much")
+	errGone     = refusal("the player has left", "player-gone")
 )
 
 // letter is one thing that other goroutines want of the session.

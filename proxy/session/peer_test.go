@@ -176,6 +176,11 @@ func (p *peer) kicked() string {
 	return text.String()
 }
 
+// saying is what a text of the game is to a client of that protocol.
+func saying(protocol int32, key string, with ...string) string {
+	return packet.JSONText(packet.Translatable(key, with...).JSON(protocol)).String()
+}
+
 // message is the body of a plugin message.
 func message(channel, data string) []byte {
 	return packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: []byte(data)})

@@ -14,7 +14,7 @@ import (
 func TestTexts(t *testing.T) {
 	files, _ := filepath.Glob("*.go")
 	english, said := commands.English(), map[string]bool{}
-	word := regexp.MustCompile(`\b(say|because)\("([a-z-]+)"`)
+	word := regexp.MustCompile(`\b(?:(?:say|sayWhy|because|notice)\(|refusal\(.*?, )"([a-z-]+)"`)
 	for _, f := range files {
 		if strings.HasSuffix(f, "_test.go") {
 			continue
@@ -24,8 +24,8 @@ func TestTexts(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, m := range word.FindAllStringSubmatch(string(text), -1) {
-			if english[m[2]] == "" {
-				t.Errorf("%s says %q, which is no text", f, m[2])
+			if english[m[1]] == "" {
+				t.Errorf("%s says %q, which is no text", f, m[1])
 			}
 		}
 		for key := range english {

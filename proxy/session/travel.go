@@ -42,9 +42,9 @@ func (w *whereabouts) head(to string) error {
 	defer w.mu.Unlock()
 	switch {
 	case w.to != "":
-		return fmt.Errorf("already connecting to %s", w.to)
+		return refusal("already connecting to "+w.to, "connecting-already", "server", w.to)
 	case w.at == to:
-		return fmt.Errorf("already connected to %s", to)
+		return refusal("already connected to "+to, "connected-already", "server", to)
 	}
 	w.to = to
 	return nil
@@ -60,7 +60,7 @@ func (s *Session) Server() string {
 func (s *Session) Connect(server string) error {
 	b := s.set().server(server)
 	if b == nil {
-		return fmt.Errorf("there is no server %q", server)
+		return noServer(server)
 	}
 	if err := s.where.head(b.Name); err != nil {
 		return err
@@ -71,6 +71,10 @@ func (s *Session) Connect(server string) error {
 		s.where.set(at, "")
 	}
 	return err
+}
+
+func noServer(name string) error {
+	return refusal(fmt.Sprintf("there is no server %q", name), "server-gone", "server", name)
 }
 
 // travel begins to take a player in play to another server.
@@ -106,13 +110,19 @@ func (s *Session) refused(name string, f failure, planned bool) {
 		}
 		h.told = why
 	}
-	s.tell(s.say("switch-failed", "server", name, "reason", why))
+	s.tell(s.sayWhy("switch-failed", name, f.reason))
 }
 
 // notice keeps a text for when the player is on another server.
 func (s *Session) notice(key, server string, r reason) {
-	t := s.say(key, "server", server, "reason", r.text.String())
+	t := s.sayWhy(key, server, r)
 	s.plan.notice = &t
+}
+
+// sayWhy is a text with the <reason> that a server gave, or that there was. It is quoted, and not turned into a string:
+// much of what servers say is for the client to translate.
+func (s *Session) sayWhy(key, server string, r reason) packet.Text {
+	return s.say(key, "server", server, "reason", packet.Slot).Put(r.text.Quote())
 }
 
 // depart lets a backend with a configuration phase have the player, once it has logged the player in and the client
