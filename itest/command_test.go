@@ -105,6 +105,9 @@ func TestBungeeCord(t *testing.T) {
 					t.Errorf("the client got %q", e.Data)
 				}
 			}
+			p.counts(`earshot_bungeecord_messages_total{what="done"}`, 2)
+			p.counts(`earshot_bungeecord_messages_total{what="refused"}`, 2)
+			p.counts(`earshot_commands_total{what="run"}`, 1)
 		})
 	}
 }

@@ -48,6 +48,11 @@ func TestUndecoded(t *testing.T) {
 		p.counts(fmt.Sprintf("earshot_undecoded_total{packet=%q}", u.packet), 1)
 	}
 	p.counts("earshot_undecoded_total", float64(len(unreadable)))
+	p.counts(`earshot_commands_total{what="unreadable"}`, 0)
+	if err := ann.w.Packet(0x01, []byte{0xff, 0xff, 0xff, 0xff, 0x0f}); err != nil { // chat of negative length
+		t.Fatal(err)
+	}
+	p.counts(`earshot_commands_total{what="unreadable"}`, 1)
 	for _, name := range []string{"earshot_clientbound_frames_total", `earshot_bytes_total{direction="clientbound"}`} {
 		until(t, name+" to be counted", func() bool { return p.metric(name) > 0 })
 	}

@@ -229,6 +229,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 	})
 	exportServers(pages, server)
 	export(pages, server.Counters(), server.Online, gateway.Stats, failures, inviter)
+	exportCommands(pages, &a.desk.counters, a.desk.messages)
 	exportState(pages, gateway.Stats, on.Health)
 	connections := limit.NewNetworks(limit.Rate{}, false, nil)
 	listening := listen.Config{

@@ -1,9 +1,13 @@
 package main
 
 import (
+	"sync/atomic"
+
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/invite"
 	"github.com/earshot-mc/earshot/bridge/track"
+	"github.com/earshot-mc/earshot/proxy/bungee"
+	"github.com/earshot-mc/earshot/proxy/command"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
@@ -80,4 +84,23 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	labels("earshot_voice_frames_dropped_total", "Voice frames that came in and were not routed, by reason.", "reason", func(s voice.Stats) map[string]uint64 { return s.Dropped })
 	labels("earshot_voice_frames_lost_total", "Voice frames that a listener's socket could not take, by reason.", "reason", func(s voice.Stats) map[string]uint64 { return s.Lost })
 	labels("earshot_voice_sockets_ended_total", "Voice sockets by close code, or peer, dead, broken.", "why", func(s voice.Stats) map[string]uint64 { return s.Ended })
+}
+
+// exportCommands adds what became of players' commands and of servers' messages on BungeeCord's channel.
+func exportCommands(a *admin.Admin, c *command.Counters, m *bungee.Messages) {
+	counters := func(name, help, label string, of map[string]*atomic.Uint64) {
+		a.Counters(name, help, label, func(emit func(string, float64)) {
+			for value, n := range of {
+				emit(value, float64(n.Load()))
+			}
+		})
+	}
+	counters("earshot_commands_total", "Players' commands run and completed here, over a limit, or signed though they are ours; chat and commands unreadable, and passed, or illegal.",
+		"what", map[string]*atomic.Uint64{
+			"run": &c.Commands, "completed": &c.Suggestions, "limited": &c.Limited, "unreadable": &c.Malformed, "illegal": &c.Illegal, "signed": &c.Signed,
+		})
+	counters("earshot_command_trees_total", "Servers' trees of commands with ours added, of these with mods' arguments unwrapped, or read in part; and those too odd for ours.",
+		"what", map[string]*atomic.Uint64{"changed": &c.Trees, "unwrapped": &c.Unwrapped, "blind": &c.Blind, "refused": &c.Refused})
+	counters("earshot_bungeecord_messages_total", "Servers' messages on BungeeCord's channel: done, unreadable, not allowed, on no known subchannel, or forwarded to nobody.",
+		"what", map[string]*atomic.Uint64{"done": &m.Handled, "unreadable": &m.Malformed, "refused": &m.Refused, "unknown": &m.Unknown, "lost": &m.Lost})
 }
