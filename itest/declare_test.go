@@ -75,11 +75,14 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 	}
 	silent("to players on other servers, who have nothing in common")
 
+	strangers := peer.NewRaw(t, version)
 	completes := func(why string, ann bool) {
 		t.Helper()
 		until(t, "the names to choose from "+why, func() bool {
 			names := mod.Complete("/voice mute ")
-			return slices.Contains(names, "Ann") == ann && slices.Contains(names, "Bob")
+			list := string(strangers.Ping(p.addr))
+			return slices.Contains(names, "Ann") == ann && slices.Contains(names, "Bob") &&
+				strings.Contains(list, `"Ann"`) == ann && strings.Contains(list, `"Bob"`)
 		})
 	}
 	completes("before anybody vanishes", true)

@@ -70,6 +70,7 @@ type Others struct {
 	Hooks    session.Hooks
 	Backends session.Backchannel
 	Say      func(locale, key string, named ...string) packet.Text
+	Listed   func(player uuid.UUID) bool // see [session.Config]
 }
 
 // Compiled are Settings with which nothing can go wrong any more. They are for one Server.
@@ -180,7 +181,7 @@ func New(c *Compiled, others Others, log *slog.Logger) *Server {
 	}
 	p.pongs = status.NewCache(0, pingWithin, log)
 	p.core = session.New(session.Config{
-		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say,
+		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say, Listed: others.Listed,
 		LoginGate: p.logins.Allow, StatusGate: p.pings.Allow, Pending: p.pending, Log: log,
 	})
 	p.Apply(c)

@@ -251,7 +251,8 @@ func (r *Registry) All() []*Player {
 const witnesses = 32
 
 // Hidden are those of whose being here a player must not learn: on his own backend whom it hides from him, on others whom
-// theirs hides from anybody there, as far as a few of those tell: what they would show to him nobody knows.
+// theirs hides from anybody there, as far as a few of those tell: what they would show to him nobody knows. nil is somebody
+// who is on no backend.
 func (r *Registry) Hidden(from *Player) map[uuid.UUID]struct{} {
 	backends := make(map[string][]*Player)
 	for _, p := range r.All() {
@@ -259,7 +260,10 @@ func (r *Registry) Hidden(from *Player) map[uuid.UUID]struct{} {
 			backends[place.Backend] = append(backends[place.Backend], p)
 		}
 	}
-	own := from.Facts().Place
+	var own *Place
+	if from != nil {
+		own = from.Facts().Place
+	}
 	hidden := make(map[uuid.UUID]struct{})
 	for backend, there := range backends {
 		asked := there[:min(len(there), witnesses)]

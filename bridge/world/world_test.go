@@ -299,6 +299,7 @@ func TestHidden(t *testing.T) {
 	check("nor from himself", all[1])
 	check("elsewhere it is enough that one does not see him", all[3], all[1])
 	check("and where it is not known on which server somebody is", all[6], all[1])
+	check("and from strangers", nil, all[1])
 	all[0].Show(all[1].ID)
 	check("and back", all[3])
 }

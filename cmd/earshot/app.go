@@ -210,6 +210,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 	inviter := invite.New(invite.Config{Tokens: tokens, Log: a.log.With("room", "invite")})
 	server := proxy.New(a.now.compiled, proxy.Others{
 		Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say,
+		Listed: listed(reg, func() bool { return a.desk.office.Load().allSeen }),
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{
 		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: notice(server.Player, a.desk.say),

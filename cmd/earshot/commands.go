@@ -220,6 +220,25 @@ func (n commandNetwork) Shown(to commands.Player) []commands.Player {
 	return all
 }
 
+// listed tells who may be named to strangers, in the server list. What it goes by is up to a second old.
+func listed(reg *world.Registry, allSeen func() bool) func(player uuid.UUID) bool {
+	var mu sync.Mutex
+	var asked time.Time
+	var hidden map[uuid.UUID]struct{}
+	return func(player uuid.UUID) bool {
+		if allSeen() {
+			return true
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if now := time.Now(); now.Sub(asked) > time.Second {
+			hidden, asked = reg.Hidden(nil), now
+		}
+		_, is := hidden[player]
+		return !is
+	}
+}
+
 func (n commandNetwork) Player(name string) (commands.Player, bool) {
 	p, ok := n.d.named(name)
 	return p, ok

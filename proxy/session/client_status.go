@@ -70,7 +70,7 @@ func (c *Core) Sample(dst []status.Player, max int) []status.Player {
 		if max <= 0 {
 			return false
 		}
-		if !s.unlisted.Load() {
+		if !s.unlisted.Load() && (c.cfg.Listed == nil || c.cfg.Listed(s.id)) {
 			dst = append(dst, status.Player{Name: s.name, ID: s.id})
 			max--
 		}

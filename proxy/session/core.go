@@ -34,6 +34,8 @@ type Config struct {
 	// Say gives the text that a player with this locale is told; named are names and values in turn. nil: plain ones, for
 	// tests.
 	Say func(locale, key string, named ...string) packet.Text
+	// Listed tells whether a player may be named in the server list, besides his own wish. It must not block. nil: all may.
+	Listed func(player uuid.UUID) bool
 
 	Log *slog.Logger // nil: silent
 }

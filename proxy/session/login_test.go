@@ -418,6 +418,7 @@ func TestStatus(t *testing.T) {
 	b := newBackend(t, "lobby", nil)
 	var e *env
 	e = newEnv(t, func(c *Config) {
+		c.Listed = func(id uuid.UUID) bool { return id != auth.OfflineID("Vanished") }
 		st, err := status.New(status.Config{
 			MOTD: packet.Plain("hello"), Online: func() int { return e.core.Online() },
 			Players: func(dst []status.Player, max int) []status.Player { return e.core.Sample(dst, max) },
@@ -428,6 +429,7 @@ func TestStatus(t *testing.T) {
 		c.Settings.Status = st
 	}, b)
 	e.play(767, "Shown", b)
+	e.play(767, "Vanished", b)
 	c, s := e.play(767, "Hidden", b)
 	hide := packet.AppendClientInformation(nil, 767, packet.ClientInformation{Locale: "en_us"})
 	c.send(proto.ClientInformation, hide)
@@ -439,12 +441,12 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`"online":2`, `"Shown"`, `hello`} {
+	for _, want := range []string{`"online":3`, `"Shown"`, `hello`} {
 		if !strings.Contains(string(json), want) {
 			t.Errorf("%s is not in %s", want, json)
 		}
 	}
-	if strings.Contains(string(json), "Hidden") {
+	if strings.Contains(string(json), "Hidden") || strings.Contains(string(json), "Vanished") {
 		t.Errorf("somebody who does not want to be shown is in %s", json)
 	}
 	p.send(proto.StatusPing, make([]byte, 8))
