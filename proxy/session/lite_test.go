@@ -226,6 +226,48 @@ func TestLiteIsNoPlayer(t *testing.T) {
 	}
 }
 
+// explosive is a connection that cannot be read.
+type explosive struct{ net.Conn }
+
+func (explosive) Read([]byte) (int, error) { panic("boom") }
+
+// TestLitePanic: a fault of ours ends the one connection that it is in, be it before or after a server was reached.
+func TestLitePanic(t *testing.T) {
+	for where, dial := range map[string]func(context.Context) (net.Conn, error){
+		"choosing": func(context.Context) (net.Conn, error) { panic("boom") },
+		"passing on": func(context.Context) (net.Conn, error) {
+			c, s := net.Pipe()
+			go io.Copy(io.Discard, s)
+			return explosive{c}, nil
+		},
+	} {
+		t.Run(where, func(t *testing.T) {
+			here := make(chan struct{}, 1)
+			good := rawServer(t, "good", func(c *net.TCPConn) {
+				here <- struct{}{}
+				io.Copy(c, c)
+			})
+			e := newEnv(t, func(c *Config) {
+				c.Settings.Servers = []backend.Server{good, {Name: "bad", Dial: dial}}
+				c.Settings.Hosts = []Host{{Name: "good.example", Lite: []string{"good"}}, {Name: "bad.example", Lite: []string{"bad"}}}
+			})
+			other := e.tcp()
+			other.Write(liteHello("good.example"))
+			<-here
+			c := e.tcp()
+			c.Write(liteHello("bad.example"))
+			io.Copy(io.Discard, c)
+			e.ended(EndPanic, 1)
+			other.Write([]byte("still here"))
+			want := append(liteHello("good.example"), "still here"...)
+			got := make([]byte, len(want))
+			if _, err := io.ReadFull(other, got); err != nil || !bytes.Equal(got, want) {
+				t.Errorf("another connection: %q, %v", got, err)
+			}
+		})
+	}
+}
+
 // TestLiteUnreachable: a client is told in the one way that every version understands, and one that leaves or is sent
 // away while a server is dialled does not stay.
 func TestLiteUnreachable(t *testing.T) {

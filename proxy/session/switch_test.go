@@ -546,6 +546,29 @@ func TestLatePackets(t *testing.T) {
 	})
 }
 
+// TestLateAnswers: the answer to a keep-alive of the server that a player has left does not reach the next one, of
+// versions whose clients do not say when they have left either.
+func TestLateAnswers(t *testing.T) {
+	each(t, eras, func(t *testing.T, protocol int32) {
+		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
+		e := newEnv(t, nil, a, b)
+		c, s := e.settle(protocol, a)
+		s.send(proto.KeepAlive, packet.AppendKeepAlive(nil, protocol, 4711))
+		c.expect(proto.KeepAlive)
+		e.player().Connect("b")
+		_, x := c.moved(b)
+		for id := range 2 {
+			x.send(proto.KeepAlive, packet.AppendKeepAlive(nil, protocol, int64(id)))
+			c.send(proto.KeepAlive, packet.AppendKeepAlive(nil, protocol, 4711))
+			c.send(proto.KeepAlive, c.await(proto.KeepAlive))
+			got := x.await(proto.KeepAlive)
+			if want := packet.AppendKeepAlive(nil, protocol, int64(id)); !bytes.Equal(got, want) {
+				t.Errorf("the new server got %x, want %x", got, want)
+			}
+		}
+	})
+}
+
 // TestBothOrders: the client's acknowledgement of the end of its configuration and the new backend's join game may cross.
 func TestBothOrders(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {
