@@ -219,7 +219,7 @@ func (x *portTest) unsupported(t *testing.T) {
 			t.Errorf("a client of protocol %d is told %d", protocol, s.Version.Protocol)
 		}
 	}
-	for protocol, want := range map[int32]string{46: "outdated_client", 776: "outdated_server", 1 << 30: "outdated_server"} {
+	for protocol, want := range map[int32]string{46: "Outdated client!", 776: "outdated_server", 1 << 30: "outdated_server"} {
 		if r := refusal(t, x.p.addr, protocol, "Ann"); !strings.Contains(r, want) || !strings.Contains(r, "26.1") {
 			t.Errorf("a login of protocol %d is refused with %s", protocol, r)
 		}
