@@ -64,8 +64,8 @@ func TestEnvironmentWinsOverTheFile(t *testing.T) {
 		time.Duration(l.Timeouts.Read) != 1500*time.Millisecond || l.Status.MOTD != "a: b" {
 		t.Errorf("got %+v", l)
 	}
-	if len(l.Warnings) != 1 || !strings.Contains(l.Warnings[0], "EARSHOT_VOICE_RANGE") {
-		t.Errorf("warnings %q", l.Warnings)
+	if len(l.Warnings) != 0 || len(l.Notes) != 1 || !strings.Contains(l.Notes[0], "EARSHOT_VOICE_RANGE") {
+		t.Errorf("warnings %q, notes %q", l.Warnings, l.Notes)
 	}
 	if _, err := Load("", "", []string{"EARSHOT_VOICE_RANGE=far"}); err == nil || !strings.Contains(err.Error(), "EARSHOT_VOICE_RANGE") {
 		t.Errorf("a bad value gives %v", err)

@@ -24,7 +24,8 @@ const FileName = "earshot.yml"
 type Loaded struct {
 	Config
 	File     string   // "" when there was none
-	Warnings []string // not wrong, but worth a line at the start
+	Warnings []string // not wrong, but not safe either: worth a line at each start
+	Notes    []string // worth one too: probably not what was meant
 	// Files are those that this was read from, or would have been had they been there: a change of one is a change of the
 	// configuration. Folders stand for what is in them.
 	Files []string
@@ -61,11 +62,11 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 		}
 		l.File = file
 	}
-	warnings, err := overlay(&l.Config, environ)
+	notes, err := overlay(&l.Config, environ)
 	if err != nil {
 		return l, err
 	}
-	l.Warnings = warnings
+	l.Notes = notes
 	if err := l.secrets(src, filepath.Dir(file)); err != nil {
 		return l, err
 	}
@@ -262,9 +263,9 @@ func walk(v reflect.Value, name string, fn func(string, reflect.Value) error) er
 }
 
 // overlay lays the environment over c. A name of ours that is no key is a
-// warning and not an error: orchestrators inject EARSHOT_PORT and the like for
+// note and not an error: orchestrators inject EARSHOT_PORT and the like for
 // a service of that name.
-func overlay(c *Config, environ []string) (warnings []string, err error) {
+func overlay(c *Config, environ []string) (notes []string, err error) {
 	env := map[string]string{}
 	for _, kv := range environ {
 		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, Prefix) {
@@ -294,8 +295,8 @@ func overlay(c *Config, environ []string) (warnings []string, err error) {
 		if near := nearest(name, Variables()); near != "" {
 			hint = "; did you mean " + near + "?"
 		}
-		warnings = append(warnings, fmt.Sprintf("environment variable %s is no setting%s", name, hint))
+		notes = append(notes, fmt.Sprintf("environment variable %s is no setting%s", name, hint))
 	}
-	sort.Strings(warnings)
-	return warnings, err
+	sort.Strings(notes)
+	return notes, err
 }

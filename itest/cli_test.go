@@ -201,8 +201,11 @@ func TestSaysWhatIsUnsafe(t *testing.T) {
 			p.says(1, s)
 		}
 	}
+	t.Setenv("EARSHOT_PORT", "tcp://10.0.0.1:25565") // as Kubernetes has it beside a service of that name
 	p := start(t, "online: true\n")
-	until(t, "the banner", func() bool { return strings.Contains(p.log.String(), "players go to limbo") })
+	until(t, "the banner", func() bool {
+		return strings.Contains(p.log.String(), "NOTE    environment variable EARSHOT_PORT is no setting")
+	})
 	if s := p.log.String(); strings.Contains(s, "UNSAFE") {
 		t.Errorf("an online program says:\n%s", s)
 	}

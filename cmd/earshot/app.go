@@ -361,11 +361,17 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 		for _, s := range unsafe(conf) {
 			log.Warn("unsafe", "why", s)
 		}
+		for _, s := range conf.Notes {
+			log.Warn("note", "what", s)
+		}
 		return
 	}
 	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n  players go to %s\n",
 		release(), where, span, sockets, strings.Join(conf.Try, ", then "))
 	for _, s := range unsafe(conf) {
 		fmt.Fprintln(w, "  UNSAFE ", s)
+	}
+	for _, s := range conf.Notes {
+		fmt.Fprintln(w, "  NOTE   ", s)
 	}
 }

@@ -46,7 +46,7 @@ func (a *app) describe(w io.Writer) {
 		fmt.Fprintln(w, a.desk.say("", f.Key, f.Named...))
 	}
 	fmt.Fprintf(w, "\n# Configuration, of %q\n%s", now.conf.File, now.conf.Effective())
-	for _, warning := range now.conf.Warnings {
+	for _, warning := range slices.Concat(now.conf.Warnings, now.conf.Notes) {
 		fmt.Fprintln(w, "warning:", warning)
 	}
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -103,7 +104,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			return fail(err)
 		}
 		if command == "check" {
-			for _, w := range a.now.conf.Warnings {
+			for _, w := range slices.Concat(a.now.conf.Warnings, a.now.conf.Notes) {
 				fmt.Fprintln(stderr, "warning:", w)
 			}
 			fmt.Fprint(stdout, a.now.conf.Effective())
