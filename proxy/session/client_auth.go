@@ -96,10 +96,16 @@ func (s *Session) whileConnected(ctx context.Context, f func(context.Context)) e
 			cancel()
 		}
 	}()
-	f(ctx)
-	canceled := ctx.Err() != nil
-	s.conn.SetReadDeadline(time.Unix(1, 0)) // the reader is needed
-	err := <-heard
+	var err error
+	canceled := false
+	func() {
+		defer func() { // the reader is needed, and even after a panic nobody else may be reading when it is released
+			canceled = ctx.Err() != nil
+			s.conn.SetReadDeadline(time.Unix(1, 0))
+			err = <-heard
+		}()
+		f(ctx)
+	}()
 	s.patience(s.set().Timeouts.Login)
 	switch {
 	case canceled && err == nil:

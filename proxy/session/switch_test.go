@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -565,6 +566,63 @@ func TestLateAnswers(t *testing.T) {
 			if want := packet.AppendKeepAlive(nil, protocol, int64(id)); !bytes.Equal(got, want) {
 				t.Errorf("the new server got %x, want %x", got, want)
 			}
+		}
+	})
+}
+
+// TestReloadDuringSwitches: settings may be replaced at every moment of a switch, and of a way back from a lost server.
+func TestReloadDuringSwitches(t *testing.T) {
+	each(t, eras, func(t *testing.T, protocol int32) {
+		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
+		e := newEnv(t, nil, a, b)
+		base := *e.core.settings.Load()
+		stop, stopped := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(stopped)
+			for i := 0; ; i++ {
+				set := base
+				set.Fallback.Strategy = Strategy(i % int(strategies))
+				set.Servers, set.Try = slices.Clone(base.Servers), slices.Clone(base.Try)
+				if i%2 == 1 {
+					slices.Reverse(set.Servers)
+					slices.Reverse(set.Try)
+					set.Servers = append(set.Servers, backend.Server{Name: "spare", Address: "127.0.0.1:1"})
+					set.Hosts = []Host{{Name: "*", Try: set.Try}}
+				}
+				e.core.Apply(set)
+				select {
+				case <-stop:
+					return
+				case <-time.After(time.Millisecond):
+				}
+			}
+		}()
+		defer func() { close(stop); <-stopped }()
+		c := e.login(protocol, "Steve")
+		var s *peer
+		at := a
+		select { // wherever the order of the moment says
+		case s = <-a.peers:
+		case s = <-b.peers:
+			at = b
+		case <-time.After(patienceInTests):
+			t.Fatal("nobody has come")
+		}
+		admitted := make(chan struct{})
+		go func() { defer close(admitted); s.admit() }()
+		c.join()
+		<-admitted
+		e.on(at.name)
+		for i := range 20 {
+			to := map[*fakeBackend]*fakeBackend{a: b, b: a}[at]
+			if i%4 == 3 {
+				s.conn.Close()
+			} else if err := e.player().Connect(to.name); err != nil {
+				t.Fatal(err)
+			}
+			_, s = c.moved(to)
+			e.on(to.name)
+			at = to
 		}
 	})
 }
