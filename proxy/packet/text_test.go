@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -284,7 +285,44 @@ func FuzzTextFromWire(f *testing.F) {
 			}
 		}
 		checkForms(t, text)
+		quoted := Plain("a " + Slot + " b").Put(text.Quote())
+		checkForms(t, quoted)
+		checkQuoted(t, quoted.value())
 	})
+}
+
+// checkQuoted: nothing is left in a quote but what every client can show.
+func checkQuoted(t *testing.T, v any) {
+	switch v := v.(type) {
+	case string:
+	case map[string]any:
+		if _, text := v["text"].(string); !text && v["translate"] == nil {
+			t.Fatalf("no text: %v", v)
+		}
+		for key, e := range v {
+			switch e := e.(type) {
+			case []any:
+				if key != "extra" && key != "with" || len(e) == 0 {
+					t.Fatalf("%q is %v", key, e)
+				}
+				for _, part := range e {
+					checkQuoted(t, part)
+				}
+			case bool:
+				if !isDecoration(key) {
+					t.Fatalf("%q is %v", key, e)
+				}
+			case string:
+				if !slices.Contains([]string{"text", "translate", "fallback", "color"}, key) {
+					t.Fatalf("%q is %q", key, e)
+				}
+			default:
+				t.Fatalf("%q is %v", key, e)
+			}
+		}
+	default:
+		t.Fatalf("a %T", v)
+	}
 }
 
 // checkForms: whatever the text, each form of it is well formed.
