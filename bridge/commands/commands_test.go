@@ -573,12 +573,12 @@ func TestTexts(t *testing.T) {
 
 // A value never becomes more than text: no tag, no code, no style of its own.
 func FuzzFill(f *testing.F) {
-	for _, s := range []string{"", "Notch", "<red>x", `\<red>`, `\\`, `x\`, "§cx", "&cx", `{"text":"x"}`, "<server>", "</yellow>", "<gradient:red:blue>x"} {
+	for _, s := range []string{"", "Notch", "<red>x", `\<red>`, `\\`, `x\`, "§cx", "&cx", `{"text":"x"}`, "<server>", "</yellow>", "<gradient:red:blue>x", "\xc2§\xa7cx"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		got := fill("<yellow>(<value>)</yellow>", "value", s)
-		want := packet.Plain(strings.ReplaceAll("("+s+")", "§", "")).String()
+		want := packet.Plain("(" + strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "§", "") + ")").String()
 		var c struct{ Text, Color string }
 		if err := json.Unmarshal(got.JSON(775), &c); err != nil || c.Color != "yellow" || got.String() != want {
 			t.Fatalf("%q became %s, as text %q, want %q", s, got.JSON(775), got.String(), want)
