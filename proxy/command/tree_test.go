@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -142,7 +143,13 @@ func decode(protocol int32, body []byte) (d decoded, err error) {
 		}
 		return int(int32(v))
 	}
-	text := func() string { return string(take(number())) }
+	text := func() string {
+		s := take(number())
+		if !utf8.Valid(s) {
+			panic("text")
+		}
+		return string(s)
+	}
 	n := number()
 	if n < 1 || n > len(body) {
 		panic("count")
