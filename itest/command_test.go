@@ -67,6 +67,7 @@ permissions:
 			t.Errorf("%s is told %q", bot.Name, e.Text)
 		}
 	}
+	p.ends()
 }
 
 // TestBungeeCord: a plugin on a server moves a player and asks about it; where a server may not, nothing happens; and

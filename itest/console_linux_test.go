@@ -7,7 +7,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -58,14 +57,7 @@ func TestConsole(t *testing.T) {
 	x.Await("There is no command nonsense.")
 	x.Type("shutdown until tomorrow\r")
 	x.Await("Stopping: until tomorrow")
-	select {
-	case <-p.done:
-		if p.err != nil {
-			t.Error(p.err)
-		}
-	case <-time.After(peer.Patience):
-		t.Fatal("the program does not end")
-	}
+	p.ends()
 	if out, err := exec.Command("stty", "-F", x.Program.Name(), "-a").Output(); err != nil || strings.Contains(string(out), "-icanon") || strings.Contains(string(out), "-echo ") {
 		t.Errorf("the terminal is not as it was: %s, %v", out, err)
 	}
@@ -150,6 +142,6 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	says("voice mute Ann", "Ann is muted until")
 	bob.hearsNothingFrom(ann, "muted, and on the stage")
 	says("shutdown", "Stopping")
-	<-p.done
+	p.ends()
 	x.Close()
 }

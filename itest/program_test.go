@@ -171,6 +171,20 @@ func (p *program) kill() {
 	})
 }
 
+// ends waits until the program, which has been told to, has ended of its own accord. A signal that comes on its very last
+// steps would still be what it dies of.
+func (p *program) ends() {
+	p.t.Helper()
+	select {
+	case <-p.done:
+		if p.err != nil {
+			p.t.Errorf("earshot ended with %v", p.err)
+		}
+	case <-time.After(peer.Patience):
+		p.t.Fatal("earshot does not end")
+	}
+}
+
 // stop ends the program as an administrator does.
 func (p *program) stop() {
 	p.once.Do(func() {
