@@ -92,9 +92,10 @@ func (s *Session) say(key string, named ...string) packet.Text {
 	return packet.Plain(key + " " + strings.Join(named, " "))
 }
 
-// choose is the server of a list to which a player, or a connection that is passed on, is sent now, who is on the way to
-// none, among those that may have him; nil when there is none. Draining servers get nobody. One whose breaker is open is passed over as long as there
-// is another one. The choice is noted at once, so that many players who choose at the same time spread.
+// choose is the server of a list to which a player who is on the way to none is sent now, or a connection that is passed
+// on, among those that may have him; nil when there is none. Draining servers get nobody. One whose breaker is open is
+// passed over as long as there is another one. The choice is noted at once, so that many who choose at the same time
+// spread.
 func (s *Session) choose(names []string, may func(*backend.Server) bool) *backend.Server {
 	c, set := s.core, s.set()
 	c.choosing.Lock()
