@@ -327,7 +327,8 @@ func fill(template string, named ...string) packet.Text {
 	return text
 }
 
-// escape keeps tags and codes in s from being obeyed. Bytes that are no text could make a code of what is left beside one.
+// escape keeps tags and codes in s from being obeyed. Bytes that are no text could make a code of what is left beside
+// one.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `<`, `\<`, "§", "").Replace(strings.ToValidUTF8(s, "\uFFFD"))
 }
