@@ -11,7 +11,7 @@ import (
 // Go keeps in non-blocking mode.
 type direct struct {
 	raw     syscall.RawConn
-	attempt func(fd uintptr) bool // made once: a closure a call would be garbage
+	attempt func(fd uintptr) // made once: a closure a call would be garbage
 	p       []byte
 	n       int
 	err     error
@@ -23,12 +23,10 @@ func newDirect(c syscall.Conn) (*direct, error) {
 		return nil, err
 	}
 	d := &direct{raw: raw}
-	d.attempt = func(fd uintptr) bool {
-		for {
-			d.n, d.err = syscall.Write(int(fd), d.p)
-			if d.err != syscall.EINTR {
-				return true // also when it is full: never wait
-			}
+	d.attempt = func(fd uintptr) {
+		d.n, d.err = writeNow(fd, d.p)
+		for d.err == syscall.EINTR {
+			d.n, d.err = writeNow(fd, d.p)
 		}
 	}
 	return d, raw.Control(limitUnsent)
@@ -36,7 +34,7 @@ func newDirect(c syscall.Conn) (*direct, error) {
 
 func (d *direct) try(p []byte) (int, error) {
 	d.p, d.n, d.err = p, 0, nil
-	err := d.raw.Write(d.attempt)
+	err := d.raw.Control(d.attempt) // not Write, which can wait
 	d.p = nil
 	switch {
 	case err != nil:

@@ -9,6 +9,27 @@ import (
 	"syscall"
 )
 
+// rawOf is the descriptor below c, nil where reading and writing c may be more than reading and writing that. buffered
+// tells how many bytes c has read already; it may be nil.
+func rawOf(c any) (raw syscall.RawConn, buffered interface{ Buffered() int }) {
+	s, ok := c.(syscall.Conn)
+	if !ok {
+		return nil, nil
+	}
+	switch c.(type) {
+	case *net.TCPConn, *net.UnixConn:
+	default:
+		if buffered, ok = c.(interface{ Buffered() int }); !ok {
+			return nil, nil
+		}
+	}
+	raw, err := s.SyscallConn()
+	if err != nil {
+		return nil, nil
+	}
+	return raw, buffered
+}
+
 // rawSource reads from a descriptor and takes the buffer only once there are
 // bytes, so that ten thousand idle players pin no buffers. It costs nothing
 // extra: net.Conn.Read makes the same calls in the same order.
@@ -22,23 +43,9 @@ type rawSource struct {
 }
 
 func (s *rawSource) init(src io.Reader) {
-	c, ok := src.(syscall.Conn)
-	if !ok {
-		return
+	if s.conn, s.buffered = rawOf(src); s.conn != nil {
+		s.attempt = s.try
 	}
-	switch src.(type) {
-	case *net.TCPConn, *net.UnixConn:
-	default:
-		if s.buffered, ok = src.(interface{ Buffered() int }); !ok {
-			return // its Read may do more than read the descriptor
-		}
-	}
-	raw, err := c.SyscallConn()
-	if err != nil {
-		return
-	}
-	s.conn = raw
-	s.attempt = s.try
 }
 
 func (s *rawSource) usable() bool {
@@ -59,9 +66,9 @@ func (s *rawSource) try(fd uintptr) bool {
 	if r.buf == nil {
 		r.buf = take(readSize)
 	}
-	n, err := syscall.Read(int(fd), r.buf.b[r.end:])
+	n, err := readNow(fd, r.buf.b[r.end:])
 	for err == syscall.EINTR {
-		n, err = syscall.Read(int(fd), r.buf.b[r.end:])
+		n, err = readNow(fd, r.buf.b[r.end:])
 	}
 	switch {
 	case err == syscall.EAGAIN:
@@ -76,6 +83,50 @@ func (s *rawSource) try(fd uintptr) bool {
 		s.err = io.EOF
 	default:
 		s.n = n
+	}
+	return true
+}
+
+// rawSink writes to a descriptor as net.Conn.Write does, with the cheaper call.
+type rawSink struct {
+	conn    syscall.RawConn
+	attempt func(fd uintptr) bool
+	p       []byte // of which n bytes are out
+	n       int
+	err     error
+}
+
+func (s *rawSink) init(dst io.Writer) {
+	if s.conn, _ = rawOf(dst); s.conn != nil {
+		s.attempt = s.try
+	}
+}
+
+func (s *rawSink) usable() bool { return s.conn != nil }
+
+func (s *rawSink) write(p []byte) (int, error) {
+	s.p, s.n, s.err = p, 0, nil
+	err := s.conn.Write(s.attempt)
+	if s.p = nil; err == nil {
+		err = s.err
+	}
+	return s.n, err
+}
+
+// try is called until it returns true, each time after the descriptor took no more.
+func (s *rawSink) try(fd uintptr) bool {
+	for s.n < len(s.p) {
+		n, err := writeNow(fd, s.p[s.n:])
+		switch err {
+		case nil:
+			s.n += n
+		case syscall.EINTR:
+		case syscall.EAGAIN:
+			return false
+		default:
+			s.err = os.NewSyscallError("write", err)
+			return true
+		}
 	}
 	return true
 }

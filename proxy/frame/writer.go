@@ -16,6 +16,7 @@ import (
 type Writer struct {
 	mu        sync.Mutex
 	dst       io.Writer
+	raw       rawSink // writes to dst at less cost; may be unusable
 	err       error
 	threshold int
 	level     int
@@ -29,9 +30,11 @@ type Writer struct {
 	until    time.Time // the deadline set last
 }
 
-// NewWriter returns a Writer without compression, cipher and write timeout.
+// NewWriter returns a Writer without compression, cipher and write timeout. A dst that is a TCP or Unix connection, or
+// one that [NewReader] would read past Read, is written to past Write.
 func NewWriter(dst io.Writer) *Writer {
 	w := &Writer{dst: dst, threshold: -1, level: DefaultLevel}
+	w.raw.init(dst)
 	if c, ok := dst.(interface{ SetWriteDeadline(time.Time) error }); ok {
 		w.deadline = c.SetWriteDeadline
 	}
@@ -210,7 +213,7 @@ func (w *Writer) write(b []byte) error {
 	}
 	for {
 		w.arm()
-		n, err := w.dst.Write(b)
+		n, err := w.put(b)
 		switch {
 		case err == nil && n == len(b):
 			return nil
@@ -224,6 +227,13 @@ func (w *Writer) write(b []byte) error {
 		w.fail(err)
 		return err
 	}
+}
+
+func (w *Writer) put(b []byte) (int, error) {
+	if w.raw.usable() {
+		return w.raw.write(b)
+	}
+	return w.dst.Write(b)
 }
 
 // arm sees to it that at least d remains until the deadline, and sets it a
