@@ -83,7 +83,7 @@ func (in *inbox) fill() error {
 
 // fill is the inbox's read: whatever comes is a sign of life.
 func (s *Socket) fill(p []byte) (int, error) {
-	n, err := s.conn.Read(p)
+	n, err := s.src.Read(p)
 	if n > 0 {
 		s.heard.Store(int64(s.sweep.now()))
 	}

@@ -3,8 +3,10 @@ package socket
 import (
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -29,6 +31,7 @@ var errCipherFull = errors.New("peer does not take TLS records")
 // over.
 type buffered struct {
 	net.Conn
+	src atomic.Pointer[io.Reader] // reads Conn once taken over
 
 	mu     sync.Mutex
 	direct *direct // set once taken over
@@ -62,7 +65,16 @@ func (b *buffered) takeOver() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.direct = d
+	src := readerFor(b.Conn, d)
+	b.src.Store(&src)
 	return true
+}
+
+func (b *buffered) Read(p []byte) (int, error) {
+	if src := b.src.Load(); src != nil {
+		return (*src).Read(p)
+	}
+	return b.Conn.Read(p)
 }
 
 func (b *buffered) Write(p []byte) (int, error) {

@@ -18,6 +18,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -116,6 +117,7 @@ type Handler interface {
 // any time, also after the end, and none of them waits for the peer.
 type Socket struct {
 	conn  net.Conn
+	src   io.Reader // reads conn
 	sink  sink
 	sweep *Sweeper
 	in    inbox
@@ -142,6 +144,7 @@ type Socket struct {
 // Run has to be called, as it alone closes the connection.
 func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
 	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn)}
+	s.src = readerFor(conn, s.sink)
 	s.in.read = s.fill
 	if br != nil {
 		s.in.take(br)
@@ -171,6 +174,23 @@ func sinkFor(conn net.Conn) sink {
 		}
 	}
 	return newPump(conn)
+}
+
+// readerFor finds the way to read conn: past its Read, where that has no bytes of its own to give first.
+func readerFor(conn net.Conn, to sink) io.Reader {
+	d, ok := to.(*direct)
+	if !ok {
+		return conn
+	}
+	switch c := conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return d
+	case interface{ Buffered() int }:
+		if c.Buffered() == 0 {
+			return d
+		}
+	}
+	return conn
 }
 
 // RemoteAddr is the peer's address as the connection knows it.

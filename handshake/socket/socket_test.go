@@ -289,6 +289,44 @@ func TestBytesReadWithTheRequest(t *testing.T) {
 	}
 }
 
+// peeked is a connection of which bytes have been read already, as a listener's are; it reads like any other.
+type peeked struct {
+	*net.TCPConn
+	had []byte
+}
+
+func (p *peeked) Buffered() int { return len(p.had) }
+
+func (p *peeked) Read(b []byte) (int, error) {
+	if len(p.had) > 0 {
+		n := copy(b, p.had)
+		p.had = p.had[n:]
+		return n, nil
+	}
+	return p.TCPConn.Read(b)
+}
+
+// What a connection holds itself is read before what its descriptor has.
+func TestBytesReadWithTheConnection(t *testing.T) {
+	first := frame(bin, whole, "first")
+	for _, held := range [][]byte{first[:3], nil} {
+		h := &record{}
+		server, client := tcp(t)
+		s := New(&peeked{server.(*net.TCPConn), held}, nil, newSweeper(t))
+		if _, past := s.src.(*direct); past != (held == nil) {
+			t.Errorf("holding %d bytes, it is read past Read: %v", len(held), past)
+		}
+		wait := run(t, s, h)
+		p := &peer{t, client, bufio.NewReader(client)}
+		p.send(first[len(held):], frame(bin, whole, "second"), frame(bye, whole, ""))
+		p.want("close 0 ")
+		wantClosed(t, wait(), 1005, true)
+		if len(h.got) != 2 || h.got[0] != "b:first" || h.got[1] != "b:second" {
+			t.Errorf("%q", h.got)
+		}
+	}
+}
+
 func TestClose(t *testing.T) {
 	for _, code := range []Code{ShuttingDown, Protocol, Unsupported, InvalidData, TooBig, Failed, Replaced, Left, Flood} {
 		if code.Reason() == "" {

@@ -1,6 +1,7 @@
 package frame
 
 import (
+	"bytes"
 	"errors"
 	"net"
 	"os"
@@ -90,6 +91,48 @@ func TestSocketErrors(t *testing.T) {
 	}
 }
 
+// A write that the socket takes in parts comes whole and in order; one that it stops taking ends with the write
+// timeout, and one to a peer that is gone with the reason.
+func TestSocketWrites(t *testing.T) {
+	a, b := pair(t)
+	a.SetWriteBuffer(64 << 10)
+	w := NewWriter(a)
+	if !w.raw.usable() {
+		t.Fatal("a TCP connection is written by Write")
+	}
+	body := chunkish(1<<20, 1)
+	sent := make(chan error, 1)
+	go func() { sent <- w.Packet(7, body) }()
+	r := NewReader(b, Limits{})
+	f, err := r.Next()
+	if err != nil || f.ID != 7 {
+		t.Fatal(f.ID, err)
+	}
+	if got, _ := r.Body(f); !bytes.Equal(got, body) {
+		t.Error("it came otherwise than it was written")
+	}
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
+	w.SetWriteTimeout(20 * time.Millisecond)
+	for i := 0; err == nil && i < 100; i++ { // nobody reads
+		err = w.Packet(7, body)
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Error(err)
+	}
+	c, d := pair(t)
+	d.SetLinger(0)
+	d.Close()
+	w, err = NewWriter(c), nil
+	for end := time.Now().Add(5 * time.Second); err == nil && time.Now().Before(end); {
+		err = w.Packet(1, nil)
+	}
+	if !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+		t.Error(err)
+	}
+}
+
 // peekedConn has bytes of its own before the socket's, like a connection
 // whose first bytes were looked at.
 type peekedConn struct {
@@ -126,5 +169,8 @@ func TestOtherConnsAreReadPlainly(t *testing.T) {
 	r := NewReader(struct{ net.Conn }{b}, Limits{})
 	if r.raw.usable() {
 		t.Error("reads past Read")
+	}
+	if w := NewWriter(struct{ net.Conn }{b}); w.raw.usable() {
+		t.Error("writes past Write")
 	}
 }
