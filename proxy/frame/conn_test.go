@@ -96,6 +96,7 @@ func TestSocketErrors(t *testing.T) {
 func TestSocketWrites(t *testing.T) {
 	a, b := pair(t)
 	a.SetWriteBuffer(64 << 10)
+	b.SetReadDeadline(time.Now().Add(10 * time.Second))
 	w := NewWriter(a)
 	if !w.raw.usable() {
 		t.Fatal("a TCP connection is written by Write")
