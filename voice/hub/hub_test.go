@@ -142,6 +142,10 @@ func run(t *testing.T, p route.Policy, fn func(*test)) {
 // settle lets the hub do what is due at once.
 func (x *test) settle() { time.Sleep(3 * gap); synctest.Wait() }
 
+// calm lets the hub do everything: what was held back is out, and what comes next is not. People who join together may
+// have been seen by several turns.
+func (x *test) calm() { time.Sleep(2 * Flush); synctest.Wait() }
+
 // player adds a player who stands at the origin.
 func (x *test) player(name string) *world.Player {
 	p := x.reg.Add(uuid.NewSHA1(uuid.Nil, []byte(name)), name)
@@ -248,8 +252,7 @@ func TestHiddenPlayersAreNowhere(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		a := x.join("anna")
 		b := x.join("ben", a)
-		x.settle()
-		time.Sleep(Flush)
+		x.calm()
 		a.fake.take()
 		b.fake.take()
 		v := x.voice(x.player("vanished"), true, false)
@@ -274,8 +277,7 @@ func TestDeafen(t *testing.T) {
 		b := x.join("ben", a)
 		old := x.voice(x.player("old"), false, false)
 		old.Player.Show(a.Player.ID, b.Player.ID)
-		x.settle()
-		time.Sleep(Flush)
+		x.calm()
 		a.fake.take()
 		b.fake.take()
 		old.fake.take()
@@ -336,8 +338,7 @@ func TestTier(t *testing.T) {
 	run(t, route.Policy{Gain: gain.Rules{Whisper: 0.5}}, func(x *test) {
 		a := x.join("anna")
 		b := x.join("ben", a)
-		x.settle()
-		time.Sleep(Flush)
+		x.calm()
 		b.fake.take()
 		pose := *b.Player.Pose()
 		pose.X = 30
@@ -388,8 +389,7 @@ func TestLeaving(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		a := x.join("anna")
 		b := x.join("ben", a)
-		x.settle()
-		time.Sleep(Flush)
+		x.calm()
 		a.fake.take()
 		x.hub.Leave(b.Member)
 		x.settle()
@@ -401,7 +401,7 @@ func TestLeaving(t *testing.T) {
 			t.Error("leaving voice is not leaving the network")
 		}
 
-		time.Sleep(Flush)
+		x.calm()
 		c := x.join("cleo", a)
 		x.settle()
 		x.reg.Remove(c.Player)
@@ -437,9 +437,7 @@ func TestOneMemberPerPlayer(t *testing.T) {
 		b := x.join("ben", a)
 		x.settle()
 		second := x.voice(b.Player, true, false)
-		x.settle()
-		time.Sleep(Flush)
-		synctest.Wait()
+		x.calm()
 		a.fake.take()
 		x.says(a)
 		x.got(a)
@@ -568,8 +566,7 @@ func TestSoundNeverWaitsForATurn(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		a := x.join("anna")
 		b := x.join("ben", a)
-		x.settle()
-		time.Sleep(Flush)
+		x.calm()
 		b.fake.take()
 		stuck, entered, done := make(chan struct{}), make(chan struct{}), make(chan error)
 		go func() {
