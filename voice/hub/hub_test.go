@@ -171,12 +171,12 @@ func (x *test) voice(p *world.Player, status, pose bool) *person {
 
 // join is a player with voice and status 1 whom everybody sees who is in all, and the other way.
 func (x *test) join(name string, all ...*person) *person {
-	p := x.voice(x.player(name), true, false)
-	for _, o := range all {
-		o.Player.Show(p.Player.ID)
-		p.Player.Show(o.Player.ID)
+	p := x.player(name)
+	for _, o := range all { // before the hub can have seen the newcomer
+		o.Player.Show(p.ID)
+		p.Show(o.Player.ID)
 	}
-	return p
+	return x.voice(p, true, false)
 }
 
 func (x *test) says(p *person) int {
