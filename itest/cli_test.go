@@ -29,7 +29,9 @@ func earshot(t *testing.T, environ []string, args ...string) (status int, stdout
 		t.Fatal(err)
 	}
 	cmd := exec.Command(file, args...)
-	ours := func(v string) bool { return strings.HasPrefix(v, "EARSHOT_LONG") || strings.HasPrefix(v, "EARSHOT_SOAK") }
+	ours := func(v string) bool {
+		return strings.HasPrefix(v, "EARSHOT_LONG") || strings.HasPrefix(v, "EARSHOT_SOAK")
+	}
 	var out, complaint bytes.Buffer
 	cmd.Dir, cmd.Stdout, cmd.Stderr, cmd.Env = t.TempDir(), &out, &complaint, append(slices.DeleteFunc(os.Environ(), ours), environ...)
 	if err := cmd.Start(); err != nil {
