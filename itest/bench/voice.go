@@ -450,9 +450,7 @@ func voiceTable(target string, rounds int, window time.Duration) bool {
 				goal = verdict(ok, text, &good)
 			case 2:
 				w := ratio("earshot")
-				// What a record costs does not get less where a frame does: so that it is also enough to cost a tenth more
-				// than ws may.
-				goal = verdict(w <= 1.1 || x <= 1.1*s.floor, fmt.Sprintf("wss/ws %.2f ≤ 1.1 or ≤ %.2f of the fan-out", w, 1.1*s.floor), &good)
+				goal = verdict(w <= 1.1, fmt.Sprintf("wss/ws %.2f ≤ 1.1", w), &good)
 			case 3:
 				w := ratio("earshot")
 				goal = verdict(w <= 1.15 && lost < .01, fmt.Sprintf("with every capability/without %.2f ≤ 1.15, none lost", w), &good)
