@@ -91,6 +91,12 @@ func (d *delays) add(x time.Duration) {
 	d.mu.Unlock()
 }
 
+func (d *delays) clear() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	clear(d.n[:])
+}
+
 // at is the quantile q in ms.
 func (d *delays) at(q float64) float64 {
 	d.mu.Lock()

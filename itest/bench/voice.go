@@ -51,116 +51,149 @@ const (
 	downHead  = 16 + 1 + 8 + 16 // speaker, gain, dx and dz, stream and sequence
 )
 
-func (v voiceServer) run(s scenario, warm, window time.Duration) (r voiceResult, err error) {
+// crowd is a server and all its clients. Nobody speaks but while it is measured,
+// so that several servers can be measured in turn, and what the machine does
+// meanwhile falls on all of them.
+type crowd struct {
+	voiceServer
+	s       scenario
+	p       *process
+	idle    int64 // bytes, before anybody came
+	conns   []*voiceConn
+	readers sync.WaitGroup
+
+	base                time.Time
+	from, until         atomic.Int64 // since base: what is counted
+	heard, copies, sent atomic.Int64
+	d                   delays
+}
+
+func (v voiceServer) open(s scenario) (c *crowd, err error) {
 	p, err := v.start(s)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	defer p.stop()
-	idle := p.rss()
-	base := time.Now()
-	var from, until atomic.Int64
-	from.Store(1 << 62)
-	until.Store(1 << 62)
-	var heard, copies, sent atomic.Int64
-	var d delays
-
-	conns := make([]*voiceConn, s.groups*s.clients)
-	var readers sync.WaitGroup
+	c = &crowd{voiceServer: v, s: s, p: p, idle: p.rss(), base: time.Now()}
+	c.from.Store(1 << 62)
 	defer func() {
-		for _, c := range conns {
-			if c != nil {
-				c.conn.Close()
-			}
-		}
-		readers.Wait()
-	}()
-	for j := range conns {
-		c, err := dialVoice(p.addr, v.path(j/s.clients, j%s.clients), v.tls, v.all)
 		if err != nil {
-			return r, err
+			c.close()
 		}
-		conns[j] = c
+	}()
+	for j := range s.groups * s.clients {
+		conn, err := dialVoice(p.addr, v.path(j/s.clients, j%s.clients), v.tls, v.all)
+		if err != nil {
+			return nil, err
+		}
+		c.conns = append(c.conns, conn)
 		if v.all {
-			c.kind = wayOf(j / s.clients).kind()
+			conn.kind = wayOf(j / s.clients).kind()
 			if wayOf(j/s.clients) == byGroup {
-				c.team = base64.StdEncoding.EncodeToString(fmt.Append(nil, "g", j/s.clients))
+				conn.team = base64.StdEncoding.EncodeToString(fmt.Append(nil, "g", j/s.clients))
 				if j%s.clients == 0 {
-					if err := c.text("SSVC_GROUP_V1:CREATE NORMAL 0 " + c.team + " -"); err != nil {
-						return r, err
+					if err := conn.text("SSVC_GROUP_V1:CREATE NORMAL 0 " + conn.team + " -"); err != nil {
+						return nil, err
 					}
-					c.joined = true
+					conn.joined = true
 				}
 			}
 		}
-		readers.Go(func() {
-			c.read(func(payload []byte) {
-				if len(payload) != downHead+c.kinds+opusSize {
-					return
-				}
-				now, at := int64(time.Since(base)), int64(binary.BigEndian.Uint64(payload[downHead+c.kinds:]))
-				if a, b := from.Load(), until.Load(); now >= a && now < b {
-					heard.Add(1)
-					d.add(time.Duration(now - at))
-				}
-				if a, b := from.Load(), until.Load(); at >= a && at < b {
-					copies.Add(1)
+		c.readers.Go(func() {
+			conn.read(func(payload []byte) {
+				if len(payload) == downHead+conn.kinds+opusSize {
+					c.hears(int64(binary.BigEndian.Uint64(payload[downHead+conn.kinds:])))
 				}
 			})
 		})
 	}
-	quit := make(chan struct{})
-	var speakers sync.WaitGroup
-	for g := range s.groups {
-		for i := range s.speakers {
-			c := conns[g*s.clients+i]
-			speakers.Go(func() {
-				at := time.Now().Add(rand.N(frameTime))
-				for {
-					select {
-					case <-quit:
-						return
-					case <-time.After(time.Until(at)):
-					}
-					at = at.Add(frameTime)
-					now := int64(time.Since(base))
-					if c.speak(now) != nil {
-						return
-					}
-					if now >= from.Load() && now < until.Load() {
-						sent.Add(1)
-					}
-				}
-			})
-		}
-	}
-	time.Sleep(warm)
 	if v.all { // everybody is where it is heard before anything counts
-		for deadline := time.Now().Add(10 * time.Second); !settled(conns); time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(10 * time.Second); !settled(c.conns); time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(deadline) {
-				return r, fmt.Errorf("%s %v: not everybody has joined its group", v.name, s)
+				return nil, fmt.Errorf("%s %v: not everybody has joined its group", v.name, s)
 			}
 		}
 	}
-	cpu0, start := p.cpu(), time.Since(base)
-	from.Store(int64(start))
+	_, err = c.measure(time.Second) // what hundreds of handshakes leave behind is cleared by then
+	return c, err
+}
+
+func (c *crowd) close() {
+	for _, conn := range c.conns {
+		conn.conn.Close()
+	}
+	c.readers.Wait()
+	c.p.stop()
+}
+
+// hears counts a frame that was sent at a time since base.
+func (c *crowd) hears(at int64) {
+	now, from, until := int64(time.Since(c.base)), c.from.Load(), c.until.Load()
+	if now >= from && now < until {
+		c.heard.Add(1)
+		c.d.add(time.Duration(now - at))
+	}
+	if at >= from && at < until {
+		c.copies.Add(1)
+	}
+}
+
+// speak sends until quit; what is sent within the time that counts is counted.
+func (c *crowd) speak(conn *voiceConn, quit <-chan struct{}) {
+	at := time.Now().Add(rand.N(frameTime))
+	for {
+		select {
+		case <-quit:
+			return
+		case <-time.After(time.Until(at)):
+		}
+		at = at.Add(frameTime)
+		now := int64(time.Since(c.base))
+		if conn.speak(now) != nil {
+			return
+		}
+		if now >= c.from.Load() && now < c.until.Load() {
+			c.sent.Add(1)
+		}
+	}
+}
+
+// measure has them speak for the window, and a moment before and after it.
+func (c *crowd) measure(window time.Duration) (r voiceResult, err error) {
+	const before, after = 200 * time.Millisecond, 100 * time.Millisecond // late ones are late, not lost
+	quit := make(chan struct{})
+	var speakers sync.WaitGroup
+	for j, conn := range c.conns {
+		if j%c.s.clients < c.s.speakers {
+			speakers.Go(func() { c.speak(conn, quit) })
+		}
+	}
+	time.Sleep(before)
+	c.heard.Store(0)
+	c.copies.Store(0)
+	c.sent.Store(0)
+	c.d.clear()
+	cpu0, start := c.p.cpu(), time.Since(c.base)
+	c.until.Store(1 << 62)
+	c.from.Store(int64(start))
 	time.Sleep(window)
-	end := time.Since(base)
-	until.Store(int64(end))
-	cpu1, busy := p.cpu(), p.rss()
-	time.Sleep(time.Second) // late ones are late, not lost
+	end := time.Since(c.base)
+	c.until.Store(int64(end))
+	cpu1 := c.p.cpu()
+	time.Sleep(after)
 	close(quit)
 	speakers.Wait()
+	time.Sleep(after)
+	c.from.Store(1 << 62)
 
-	n := float64(heard.Load())
+	n := float64(c.heard.Load())
 	if n == 0 {
-		return r, fmt.Errorf("%s %v: nothing was delivered", v.name, s)
+		return r, fmt.Errorf("%s %v: nothing was delivered", c.name, c.s)
 	}
 	cpu, secs := (cpu1 - cpu0).Seconds(), (end - start).Seconds()
 	return voiceResult{
 		perFrame: cpu / n * 1e6, rate: n / secs, cores: cpu / secs,
-		lost: 1 - float64(copies.Load())/(float64(sent.Load())*float64(s.clients-1)),
-		p50:  d.at(.5), p99: d.at(.99), kib: float64(busy-idle) / 1024 / float64(len(conns)),
+		lost: 1 - float64(c.copies.Load())/(float64(c.sent.Load())*float64(c.s.clients-1)),
+		p50:  c.d.at(.5), p99: c.d.at(.99), kib: float64(c.p.rss()-c.idle) / 1024 / float64(len(c.conns)),
 	}, nil
 }
 
@@ -392,8 +425,37 @@ func fanout(addr string) error {
 	}
 }
 
+// inTurn measures all servers for a second each, one after the other, again and
+// again: a machine that is slower for a while is so for all of them.
+func inTurn(servers []voiceServer, s scenario, turns int) (map[string][]voiceResult, error) {
+	var crowds []*crowd
+	defer func() {
+		for _, c := range crowds {
+			c.close()
+		}
+	}()
+	for _, v := range servers {
+		c, err := v.open(s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", v.name, err)
+		}
+		crowds = append(crowds, c)
+	}
+	res := map[string][]voiceResult{}
+	for range turns {
+		for _, c := range crowds {
+			r, err := c.measure(time.Second)
+			if err != nil {
+				return nil, err
+			}
+			res[c.name] = append(res[c.name], r)
+		}
+	}
+	return res, nil
+}
+
 // voiceTable prints the voice half.
-func voiceTable(target string, rounds int, window time.Duration) bool {
+func voiceTable(target string, turns int) bool {
 	self := selfPath()
 	servers := []voiceServer{
 		{"bare fan-out", func(scenario) (*process, error) { return launch(true, self, "fanout", "127.0.0.1:0") },
@@ -409,16 +471,11 @@ func voiceTable(target string, rounds int, window time.Duration) bool {
 	fmt.Printf("%-10s %-13s %9s %7s %7s %6s %8s %8s %10s %9s  %s\n", "voice", "server", "frames/s", "µs/fr", "x bare", "cores", "p50 ms", "p99 ms", "KiB/client", "lost %", "goal")
 	good := true
 	for _, s := range scenarios {
-		res := map[string][]voiceResult{}
-		for range rounds {
-			for _, v := range servers {
-				r, err := v.run(s, 2*time.Second, window) // what hundreds of handshakes leave behind is cleared by then
-				if err != nil {
-					log.Printf("%v %s: %v", s, v.name, err)
-					good = false
-				}
-				res[v.name] = append(res[v.name], r)
-			}
+		res, err := inTurn(servers, s, turns)
+		if err != nil {
+			log.Printf("%v: %v", s, err)
+			good = false
+			continue
 		}
 		for k, v := range servers {
 			med := func(f func(voiceResult) float64) float64 {
