@@ -112,7 +112,7 @@ func TestSinks(t *testing.T) {
 		{"tcp", raw, "*socket.direct"},
 		{"tcp behind NetConn", inner{peeked}, "*socket.direct"},
 		{"tls over a plain conn", plain, "*socket.pump"},
-		{"tls over a wrapped conn", wrapped, "*socket.tlsSink"},
+		{"tls over a wrapped conn", wrapped, "*socket.buffered"},
 		{"tls over something unknown", foreign, "*socket.pump"},
 	} {
 		if got := fmt.Sprintf("%T", sinkFor(c.conn)); got != c.want {
@@ -440,7 +440,7 @@ func TestMemory(t *testing.T) {
 func TestCipherIsBounded(t *testing.T) {
 	raw, _ := tcp(t)
 	b := Buffered(raw).(*buffered)
-	if !b.takeOver() {
+	if !b.takeOver(nil) {
 		t.Fatal("not taken over")
 	}
 	record := make([]byte, 4096)

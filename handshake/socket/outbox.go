@@ -2,6 +2,7 @@ package socket
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"time"
 
 	"github.com/gobwas/ws"
@@ -73,6 +74,7 @@ type outbox struct {
 	first int
 
 	views  [Views][]byte
+	shows  uint8 // a bit for each view that is there
 	pong   []byte
 	ponged bool // pong is to be sent
 	ping   bool
@@ -164,7 +166,7 @@ func (o *outbox) close(why *Closed) {
 	for o.first < len(o.marks) {
 		o.drop(DropClosed)
 	}
-	o.views = [Views][]byte{}
+	o.views, o.shows = [Views][]byte{}, 0
 	o.ponged, o.ping = false, false
 	var body []byte
 	if why.Code != Code(ws.StatusNoStatusRcvd) {
@@ -182,15 +184,8 @@ func (o *outbox) discard() {
 }
 
 func (o *outbox) empty() bool {
-	if len(o.rest) > 0 || len(o.texts) > 0 || o.first < len(o.marks) || len(o.bye) > 0 || o.ponged || o.ping {
-		return false
-	}
-	for _, v := range o.views {
-		if v != nil {
-			return false
-		}
-	}
-	return true
+	return len(o.rest) == 0 && len(o.texts) == 0 && o.first == len(o.marks) && len(o.bye) == 0 &&
+		!o.ponged && !o.ping && o.shows == 0
 }
 
 // flush gives the sink as much as it takes, and returns how much that was.
@@ -222,9 +217,10 @@ func (o *outbox) flush(now time.Duration, to sink) (total int, err error) {
 			o.rest, o.bye = o.bye, nil
 		default:
 			// A view goes only where nothing is buffered, not even below.
-			if to.busy() || !o.takeView() {
+			if o.shows == 0 || to.busy() {
 				return total, nil
 			}
+			o.takeView()
 		}
 		n, err := to.try(o.rest)
 		if n > 0 {
@@ -258,14 +254,18 @@ func (o *outbox) sent(n int) {
 	}
 }
 
-// takeView makes the first view that waits the next thing to be sent.
-func (o *outbox) takeView() bool {
-	for i, v := range o.views {
-		if v != nil {
-			o.rest = appendFrame(nil, finText, v)
-			o.views[i] = nil
-			return true
-		}
+// view puts a view in place of the one before it; nil takes that one back.
+func (o *outbox) view(kind int, text []byte) {
+	o.views[kind] = text
+	o.shows &^= 1 << kind
+	if text != nil {
+		o.shows |= 1 << kind
 	}
-	return false
+}
+
+// takeView makes the first view that waits the next thing to be sent.
+func (o *outbox) takeView() {
+	kind := bits.TrailingZeros8(o.shows)
+	o.rest = appendFrame(nil, finText, o.views[kind])
+	o.view(kind, nil)
 }

@@ -72,7 +72,8 @@ func (f *fake) want(t *testing.T, frames ...string) {
 
 func TestOrder(t *testing.T) {
 	o, f := &outbox{}, &fake{}
-	o.views[3], o.views[1] = []byte("view 3"), []byte("view 1")
+	o.view(3, []byte("view 3"))
+	o.view(1, []byte("view 1"))
 	o.audio(0, []byte("he"), []byte("ad"))
 	o.reply([]byte("reply 1"))
 	o.audio(0, nil, []byte("second"))
@@ -130,7 +131,7 @@ func TestStaleIsDroppedWhenItIsSent(t *testing.T) {
 		t.Errorf("%+v", o.stats)
 	}
 	o.audio(0, nil, []byte("old"))
-	o.views[0] = []byte("view")
+	o.view(0, []byte("view"))
 	o.flush(time.Second, f)
 	f.want(t, "binary 6", "binary 7", "binary 8", "binary 9", "text view") // all stale: goes on with the rest
 }
@@ -153,11 +154,11 @@ func TestPartOfAFrame(t *testing.T) {
 func TestViewsAreNewestOnlyAndWait(t *testing.T) {
 	o, f := &outbox{}, &fake{room: 3}
 	o.audio(0, nil, []byte("sound"))
-	o.views[2] = []byte("old")
+	o.view(2, []byte("old"))
 	o.flush(0, f)
-	o.views[2] = []byte("new")
-	o.views[5] = []byte("taken back")
-	o.views[5] = nil
+	o.view(2, []byte("new"))
+	o.view(5, []byte("taken back"))
+	o.view(5, nil)
 	f.room, f.below = 0, true
 	o.flush(0, f)
 	f.want(t, "binary sound") // something is buffered below
@@ -190,7 +191,7 @@ func TestWaits(t *testing.T) {
 func TestLargeView(t *testing.T) {
 	o, f := &outbox{}, &fake{room: 1000}
 	view := bytes.Repeat([]byte("v"), 262_144)
-	o.views[0] = view
+	o.view(0, view)
 	o.flush(0, f)
 	o.audio(0, nil, []byte("meanwhile"))
 	for !o.empty() {
@@ -233,7 +234,7 @@ func TestCloseFrameComesLast(t *testing.T) {
 	o.audio(0, nil, []byte("in part"))
 	o.flush(0, f)
 	o.audio(0, nil, []byte("never sent"))
-	o.views[0] = []byte("never sent")
+	o.view(0, []byte("never sent"))
 	o.ping = true
 	o.reply([]byte("reply"))
 	o.close(&Closed{Code: Left, Reason: "left"})
@@ -261,7 +262,7 @@ func TestAnyWriteSizes(t *testing.T) {
 					replies++
 				}
 			case 1:
-				o.views[rnd.IntN(Views)] = bytes.Repeat([]byte("v"), rnd.IntN(70_000))
+				o.view(rnd.IntN(Views), bytes.Repeat([]byte("v"), rnd.IntN(70_000)))
 			case 2:
 				o.pong, o.ponged = []byte("pong"), true
 			case 3:

@@ -28,14 +28,19 @@ const maxCipher = 64 << 10
 var errCipherFull = errors.New("peer does not take TLS records")
 
 // buffered is a connection whose writes stop waiting when a socket takes it
-// over.
+// over. It is then also the sink of the TLS above it: all that a write touches
+// lies together, as most of what a record costs is memory that has to be fetched.
 type buffered struct {
 	net.Conn
-	src atomic.Pointer[io.Reader] // reads Conn once taken over
+	tls    *tls.Conn
+	over   atomic.Bool // taken over: tls, direct and src are set
+	keeps  atomic.Bool // rest is not empty
+	direct direct
 
-	mu     sync.Mutex
-	direct *direct // set once taken over
-	rest   []byte  // what the kernel did not take yet
+	mu   sync.Mutex
+	rest []byte // what the kernel did not take yet
+
+	src io.Reader // reads Conn once taken over
 }
 
 // Buffered wraps a connection that is to carry TLS: tls.Server(Buffered(c), …).
@@ -47,7 +52,7 @@ func Buffered(c net.Conn) net.Conn { return &buffered{Conn: c} }
 func (b *buffered) NetConn() net.Conn { return b.Conn }
 
 // takeOver tells whether writes no longer wait.
-func (b *buffered) takeOver() bool {
+func (b *buffered) takeOver(above *tls.Conn) bool {
 	conn, ok := b.Conn.(syscall.Conn)
 	if !ok {
 		inner, wraps := b.Conn.(interface{ NetConn() net.Conn })
@@ -58,81 +63,75 @@ func (b *buffered) takeOver() bool {
 			return false
 		}
 	}
-	d, err := newDirect(conn)
-	if err != nil {
+	if err := b.direct.init(conn); err != nil {
 		return false
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.direct = d
-	src := readerFor(b.Conn, d)
-	b.src.Store(&src)
+	b.tls, b.src = above, readerFor(b.Conn, &b.direct)
+	b.over.Store(true)
 	return true
 }
 
 func (b *buffered) Read(p []byte) (int, error) {
-	if src := b.src.Load(); src != nil {
-		return (*src).Read(p)
+	if b.over.Load() {
+		return b.src.Read(p)
 	}
 	return b.Conn.Read(p)
 }
 
+// Write is called by TLS, with one record or more, one call at a time. Nothing but
+// Write begins to keep a rest, and only drain takes of it, so that as long as there
+// is none Write has the connection to itself.
 func (b *buffered) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	d := b.direct
-	if d == nil {
-		b.mu.Unlock()
+	if !b.over.Load() {
 		return b.Conn.Write(p)
 	}
-	defer b.mu.Unlock()
 	n := 0
-	if len(b.rest) == 0 {
+	if !b.keeps.Load() {
 		var err error
-		if n, err = d.try(p); err != nil {
+		if n, err = b.direct.try(p); n == len(p) || err != nil {
 			return n, err
 		}
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if len(b.rest)+len(p)-n > maxCipher {
 		return n, errCipherFull
 	}
 	b.rest = append(b.rest, p[n:]...)
+	b.keeps.Store(true)
 	return len(p), nil
 }
 
-// drain tries to send what waits, and returns how much still does.
-func (b *buffered) drain() (int, error) {
+// drain tries to send what is kept, and tells whether some still is.
+func (b *buffered) drain() (bool, error) {
+	if !b.keeps.Load() {
+		return false, nil
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.rest) == 0 {
-		return 0, nil
-	}
 	n, err := b.direct.try(b.rest)
 	if b.rest = b.rest[n:]; len(b.rest) == 0 {
 		b.rest = nil
+		b.keeps.Store(false)
 	}
-	return len(b.rest), err
+	return len(b.rest) > 0, err
 }
 
 // maxRecord is what one TLS record carries.
 const maxRecord = 16 << 10
 
-// tlsSink encrypts a batch only when nothing encrypted waits: what is in a
-// record can be dropped no more.
-type tlsSink struct {
-	conn  *tls.Conn
-	below *buffered
-}
-
-func (t *tlsSink) try(p []byte) (int, error) {
-	if n, err := t.below.drain(); n > 0 || err != nil {
+// try encrypts a batch only when nothing encrypted waits: what is in a record can
+// be dropped no more.
+func (b *buffered) try(p []byte) (int, error) {
+	if kept, err := b.drain(); kept || err != nil {
 		return 0, err
 	}
-	return t.conn.Write(p[:min(len(p), maxRecord)])
+	return b.tls.Write(p[:min(len(p), maxRecord)])
 }
 
-func (t *tlsSink) busy() bool {
-	n, err := t.below.drain()
-	return n > 0 || err != nil // an error shows with the next try
+func (b *buffered) busy() bool {
+	kept, err := b.drain()
+	return kept || err != nil // an error shows with the next try
 }
 
 // pump writes with a goroutine, for connections that can only be waited for.

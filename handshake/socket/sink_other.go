@@ -15,4 +15,4 @@ type direct struct {
 	io.Reader
 }
 
-func newDirect(syscall.Conn) (*direct, error) { return nil, errors.ErrUnsupported }
+func (*direct) init(syscall.Conn) error { return errors.ErrUnsupported }

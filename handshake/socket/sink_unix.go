@@ -29,12 +29,12 @@ type source struct {
 	err     error
 }
 
-func newDirect(c syscall.Conn) (*direct, error) {
+func (d *direct) init(c syscall.Conn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	d := &direct{raw: raw}
+	d.raw = raw
 	d.attempt = func(fd uintptr) {
 		d.n, d.err = writeNow(fd, d.p)
 		for d.err == syscall.EINTR {
@@ -49,7 +49,7 @@ func newDirect(c syscall.Conn) (*direct, error) {
 		}
 		return in.err != syscall.EAGAIN
 	}
-	return d, raw.Control(limitUnsent)
+	return raw.Control(limitUnsent)
 }
 
 func (d *direct) try(p []byte) (int, error) {

@@ -159,16 +159,16 @@ func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
 func sinkFor(conn net.Conn) sink {
 	switch c := conn.(type) {
 	case *tls.Conn:
-		if b, ok := c.NetConn().(*buffered); ok && b.takeOver() {
-			return &tlsSink{c, b}
+		if b, ok := c.NetConn().(*buffered); ok && b.takeOver(c) {
+			return b
 		}
 	case syscall.Conn:
-		if d, err := newDirect(c); err == nil {
+		if d := new(direct); d.init(c) == nil {
 			return d
 		}
 	case interface{ NetConn() net.Conn }:
 		if c, ok := c.NetConn().(syscall.Conn); ok {
-			if d, err := newDirect(c); err == nil {
+			if d := new(direct); d.init(c) == nil {
 				return d
 			}
 		}
@@ -274,7 +274,7 @@ func (s *Socket) View(kind int, text []byte) {
 	now := s.sweep.now()
 	s.mu.Lock()
 	if s.ended == nil && s.failed == nil {
-		s.outbox.views[kind] = text
+		s.outbox.view(kind, text)
 		s.kick(now)
 	}
 	s.mu.Unlock()
