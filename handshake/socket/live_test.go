@@ -99,6 +99,7 @@ func TestEveryWay(t *testing.T) {
 }
 
 func TestSinks(t *testing.T) {
+	sweep := newSweeper(t)
 	plain, _ := overTLS(t, func(c net.Conn) net.Conn { return c })
 	wrapped, _ := overTLS(t, func(c net.Conn) net.Conn { return Buffered(inner{c}) })
 	foreign, _ := overTLS(t, func(c net.Conn) net.Conn { return Buffered(struct{ net.Conn }{c}) })
@@ -117,6 +118,13 @@ func TestSinks(t *testing.T) {
 	} {
 		if got := fmt.Sprintf("%T", sinkFor(c.conn)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		wait := gap
+		if c.want == "*socket.buffered" {
+			wait = gapTLS
+		}
+		if got := New(c.conn, nil, sweep).gap; got != wait {
+			t.Errorf("%s: gap %v, want %v", c.name, got, wait)
 		}
 		c.conn.Close()
 	}

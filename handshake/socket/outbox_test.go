@@ -326,46 +326,56 @@ func timed(t *testing.T) (*Socket, *fake, *Sweeper) {
 	return s, f, sweep
 }
 
+// gaps has what a plain socket and one over TLS are to wait.
+var gaps = []struct{ gap, want time.Duration }{{gap, 10 * time.Millisecond}, {gapTLS, 12 * time.Millisecond}}
+
 func TestALoneSpeakerWaitsForNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, f, sweep := timed(t)
-		defer sweep.Close()
-		for i := range 50 {
-			s.Audio(nil, []byte("frame"))
-			if f.writes != i+1 {
-				t.Fatalf("frame %d waits", i)
+	for _, c := range gaps {
+		synctest.Test(t, func(t *testing.T) {
+			s, f, sweep := timed(t)
+			defer sweep.Close()
+			s.gap, s.wrote = c.gap, -c.gap
+			jitter := 19*time.Millisecond - c.want
+			for i := range 50 {
+				s.Audio(nil, []byte("frame"))
+				if f.writes != i+1 {
+					t.Fatalf("frame %d waits", i)
+				}
+				time.Sleep(20*time.Millisecond + time.Duration(i%3-1)*jitter) // 11 to 29, 13 to 27
 			}
-			time.Sleep(20*time.Millisecond + time.Duration(i%3-1)*9*time.Millisecond) // 11 to 29
-		}
-	})
+		})
+	}
 }
 
 func TestCompanyShares(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s, f, sweep := timed(t)
-		defer sweep.Close()
-		const speakers = 10
-		for range 50 { // a second of ten speakers, two milliseconds apart
-			for range speakers {
-				s.Audio(nil, []byte("frame"))
-				time.Sleep(2 * time.Millisecond)
+	for _, c := range gaps {
+		synctest.Test(t, func(t *testing.T) {
+			s, f, sweep := timed(t)
+			defer sweep.Close()
+			s.gap, s.wrote = c.gap, -c.gap
+			const speakers = 10
+			for range 50 { // a second of ten speakers, two milliseconds apart
+				for range speakers {
+					s.Audio(nil, []byte("frame"))
+					time.Sleep(2 * time.Millisecond)
+				}
 			}
-		}
-		time.Sleep(20 * time.Millisecond)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if got := len(f.frames(t)); got != 50*speakers {
-			t.Fatalf("%d frames arrived", got)
-		}
-		if f.writes > 101 || f.writes < 60 {
-			t.Errorf("%d writes in a second", f.writes)
-		}
-		for i := 1; i < len(f.at); i++ {
-			if d := f.at[i] - f.at[i-1]; d < 10*time.Millisecond || d > 16*time.Millisecond {
-				t.Errorf("write %d came %v after the one before", i, d)
+			time.Sleep(20 * time.Millisecond)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if got := len(f.frames(t)); got != 50*speakers {
+				t.Fatalf("%d frames arrived", got)
 			}
-		}
-	})
+			if f.writes > int(time.Second/c.want)+2 || f.writes < 60 {
+				t.Errorf("%d writes in a second", f.writes)
+			}
+			for i := 1; i < len(f.at)-1; i++ { // the last is the sweeper's
+				if d := f.at[i] - f.at[i-1]; d < c.want || d >= c.want+2*time.Millisecond {
+					t.Errorf("write %d came %v after the one before", i, d)
+				}
+			}
+		})
+	}
 }
 
 func TestTwoFramesAtOnce(t *testing.T) {

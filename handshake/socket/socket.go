@@ -120,6 +120,7 @@ type Socket struct {
 	src   io.Reader // reads conn
 	sink  sink
 	sweep *Sweeper
+	gap   time.Duration // gap or gapTLS
 	in    inbox
 	heard atomic.Int64 // when something came last, on the sweeper's clock
 
@@ -143,7 +144,10 @@ type Socket struct {
 //
 // Run has to be called, as it alone closes the connection.
 func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
-	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn)}
+	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn), gap: gap}
+	if _, ok := s.sink.(*buffered); ok {
+		s.gap = gapTLS
+	}
 	s.src = readerFor(conn, s.sink)
 	s.in.read = s.fill
 	if br != nil {
@@ -151,7 +155,7 @@ func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
 	}
 	now := sweep.now()
 	s.heard.Store(int64(now))
-	s.pinged, s.wrote = now, now-gap
+	s.pinged, s.wrote = now, now-s.gap
 	return s
 }
 
@@ -314,7 +318,7 @@ func (s *Socket) Stats() Stats {
 
 // kick writes now, or has the sweeper do it. s.mu is held.
 func (s *Socket) kick(now time.Duration) {
-	if now-s.wrote >= gap && now >= s.retry {
+	if now-s.wrote >= s.gap && now >= s.retry {
 		s.flush(now)
 	} else if !s.queued {
 		s.queued = true

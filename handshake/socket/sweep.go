@@ -10,6 +10,10 @@ const (
 	// once. A frame comes every 20 ms from one speaker; half of that leaves room
 	// for jitter, so that a lone speaker's frames never wait.
 	gap = 10 * time.Millisecond
+	// gapTLS is the same where each write is a record, which costs as much as
+	// several frames do: a millisecond of delay among several speakers buys a
+	// tenth of the CPU. A lone speaker's frames still do not wait.
+	gapTLS = 12 * time.Millisecond
 	// sweepEvery is how often the sweeper looks at those that wait.
 	sweepEvery = 5 * time.Millisecond
 	// checkEvery is how often it looks at all, for pings and dead peers.
