@@ -41,7 +41,7 @@ type Store = hub.Store
 // Counts is how many groups, members and mutes there are.
 type Counts = hub.Counts
 
-// Why explains what one player hears of another one; its String is a sentence.
+// Why explains what one player hears of another one; its Clauses are a sentence.
 type Why = hub.Why
 
 // Offers is what the gateway can negotiate at this moment: groups only while they are switched on.

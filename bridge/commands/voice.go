@@ -23,12 +23,18 @@ type Voice interface {
 	Unmute(player uuid.UUID) (was bool, err error)
 	// Mutes lists those in force in the order in which to show them.
 	Mutes() ([]Mute, error)
-	// Why says in a sentence, without a full stop, why a listener hears a speaker or does not.
-	Why(speaker, listener uuid.UUID) (string, error)
+	// Why says why a listener hears a speaker or does not.
+	Why(speaker, listener uuid.UUID) ([]Clause, error)
 	// Unstored tells how many changes are in force but cannot be stored for now, and why. It does not wait.
 	Unstored() (changes int, problem string)
 	Declarations
 	Speakers
+}
+
+// Clause is a part of a sentence: the text called voice-why- and its name, with values in it, each behind its name.
+type Clause struct {
+	Text   string
+	Values []string
 }
 
 // Mute is one mute.
@@ -337,11 +343,15 @@ func (c *Commands) why(src Source, args []string, _ string) (understood bool, er
 		}
 		ids[i] = id
 	}
-	answer, err := c.cfg.Voice.Why(ids[0], ids[1])
+	clauses, err := c.cfg.Voice.Why(ids[0], ids[1])
 	if err != nil {
 		return true, err
 	}
-	c.answer(src, "voice-why", "answer", answer)
+	var answer strings.Builder
+	for _, w := range clauses {
+		answer.WriteString(c.text(src, key("voice-why-"+w.Text), w.Values...).String())
+	}
+	c.answer(src, "voice-why", "answer", answer.String())
 	return true, nil
 }
 

@@ -37,8 +37,8 @@ func (g *gateway) Unmute(id uuid.UUID) (bool, error) {
 	return len(g.list) < before, g.broken
 }
 func (g *gateway) Mutes() ([]Mute, error) { return g.list, g.broken }
-func (g *gateway) Why(speaker, listener uuid.UUID) (string, error) {
-	return fmt.Sprintf("<red>%.4s to %.4s", speaker, listener), g.broken
+func (g *gateway) Why(speaker, listener uuid.UUID) ([]Clause, error) {
+	return []Clause{{"no", []string{"speaker", fmt.Sprintf("<red>%.4s", speaker), "listener", fmt.Sprintf("%.4s", listener)}}, {"self", nil}}, g.broken
 }
 
 func (g *gateway) Unstored() (int, string) { return g.lost, "the server cannot be reached" }
@@ -169,7 +169,7 @@ func TestMutes(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	_, _, c := voiced(t)
-	want := fmt.Sprintf("<red>%.4s to %.4s.", notch, jeb)
+	want := fmt.Sprintf("%.4s does not hear <red>%.4s: nobody hears himself.", jeb, notch)
 	same(t, "why", says(t, c, "voice why NOTCH jeb_", "voice why "+notch.String()+" "+jeb.String(), "voice why Notch", "voice why Notch Bob", "voice why "+absent.String()+" jeb_", "voice why Notch jeb_ x"),
 		want, want, "Type /voice why <speaker> <listener>.", "There is no player Bob here.", "There is no player "+absent.String()+" here.", "Type /voice why <speaker> <listener>.")
 }

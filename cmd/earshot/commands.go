@@ -282,7 +282,7 @@ func (v voices) Mutes() (all []commands.Mute, err error) {
 	return all, err
 }
 
-func (v voices) Why(speaker, listener uuid.UUID) (string, error) {
+func (v voices) Why(speaker, listener uuid.UUID) (all []commands.Clause, err error) {
 	w, err := v.d.voice.Why(speaker, listener)
 	if p := v.d.world.Get(speaker); p != nil { // who has no voice connection has no name there
 		w.Speaker = p.Name
@@ -290,7 +290,10 @@ func (v voices) Why(speaker, listener uuid.UUID) (string, error) {
 	if p := v.d.world.Get(listener); p != nil {
 		w.Listener = p.Name
 	}
-	return w.String(), err
+	for _, c := range w.Clauses() {
+		all = append(all, commands.Clause(c))
+	}
+	return all, err
 }
 
 // network is the network as plugins of backends see it.

@@ -2,7 +2,7 @@ package hub
 
 import (
 	"fmt"
-	"strings"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -58,84 +58,88 @@ func (h *Hub) groupName(player uuid.UUID) string {
 	return ""
 }
 
-// String is the answer in a sentence.
-func (w Why) String() string {
+// Clause is a part of the sentence that says why: the name of a text, and what stands in it, each value behind its name.
+type Clause struct {
+	Text   string
+	Values []string
+}
+
+// Clauses are the answer, one behind the other a sentence without its full stop.
+func (w Why) Clauses() (all []Clause) {
+	say := func(text string, values ...string) { all = append(all, Clause{text, values}) }
 	switch {
 	case !w.SpeakerHere:
-		return w.Speaker + " has no voice connection"
+		say("absent", "player", w.Speaker)
+		return all
 	case !w.ListenerHere:
-		return w.Listener + " has no voice connection"
+		say("absent", "player", w.Listener)
+		return all
 	}
-	yes, no := w.Listener+" hears "+w.Speaker, w.Listener+" does not hear "+w.Speaker+": "
-	place := func() string {
-		name := func(p string, ok bool) string {
-			if !ok {
-				return "nowhere yet"
-			}
-			return p
-		}
-		var a, b string
-		if w.Why.Speaker != nil {
-			a = w.Why.Speaker.Backend + "/" + w.Why.Speaker.World
-		}
-		if w.Why.Listener != nil {
-			b = w.Why.Listener.Backend + "/" + w.Why.Listener.World
-		}
-		return fmt.Sprintf("%s is in %s, %s in %s", w.Speaker, name(a, a != ""), w.Listener, name(b, b != ""))
+	both := []string{"speaker", w.Speaker, "listener", w.Listener}
+	if w.Heard() {
+		say("yes", both...)
+	} else {
+		say("no", both...)
 	}
-	tier := ""
-	if w.Tier != line.Normal {
-		tier = ", with a " + w.Tier.String()
-	}
+	blocks := func(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
+	here, there := w.Why.Speaker, w.Why.Listener
 	switch w.Verdict {
-	case route.ByDistance:
-		return fmt.Sprintf("%s at %.0f %%: %.1f blocks away, and the range is %.1f%s", yes, float64(w.Level)/2.55, w.Distance, w.Range, tier)
+	case route.ByDistance, route.OutOfRange:
+		if w.Heard() {
+			say("percent", "percent", strconv.FormatFloat(float64(w.Level)/2.55, 'f', 0, 64))
+		}
+		say("distance", "distance", blocks(w.Distance), "range", blocks(w.Range))
+		if w.Tier != line.Normal {
+			say(w.Tier.String())
+		}
 	case route.ByGroup:
-		return fmt.Sprintf("%s at 100 %%, from anywhere: both are in the group %s", yes, w.SpeakerGroup)
+		say("group", "group", w.SpeakerGroup)
 	case route.ByDeclaration:
-		return yes + " at 100 %, from anywhere: a domain, a listen or an edge says so"
+		say("declared")
 	case route.ServerMuted:
-		var more strings.Builder
+		if w.Mute.Kind == line.MutedServer {
+			say("muted-all")
+		} else {
+			say("muted", both...)
+		}
 		if l := w.Mute.Line(w.asked); l.Timed {
-			fmt.Fprintf(&more, ", for %d s more", l.Seconds)
+			say("muted-left", "seconds", strconv.FormatInt(int64(l.Seconds), 10))
 		}
 		if w.Mute.Reason != "" {
-			fmt.Fprintf(&more, ", for: %s", w.Mute.Reason)
+			say("muted-reason", "reason", w.Mute.Reason)
 		}
-		who := w.Speaker + " is"
-		if w.Mute.Kind == line.MutedServer {
-			who = "everybody is"
-		}
-		return no + who + " muted" + more.String()
 	case route.MayNotSpeak:
-		return no + w.Speaker + " lacks socketsvc.speak"
+		say("may-not-speak", both...)
 	case route.Himself:
-		return no + "nobody hears himself"
+		say("self")
 	case route.Deaf:
-		return no + w.Listener + " has deafened himself"
+		say("deafened", both...)
 	case route.MayNotListen:
-		return no + w.Listener + " lacks socketsvc.listen"
+		say("may-not-listen", both...)
 	case route.Hidden:
-		if s, l := w.Why.Speaker, w.Why.Listener; s != nil && l != nil && s.Backend != l.Backend {
-			return no + "they are on different servers, " + s.Backend + " and " + l.Backend + ", and have no group or declared voice in common"
+		if here != nil && there != nil && here.Backend != there.Backend {
+			say("servers", "from", here.Backend, "to", there.Backend)
+		} else {
+			say("hidden", both...)
 		}
-		return no + "the server hides " + w.Speaker + " from " + w.Listener
 	case route.Untold:
-		return no + w.Listener + " has not received the roster with " + w.Speaker + " on it yet"
+		say("untold", both...)
 	case route.SpectatorRule:
-		return no + w.Speaker + " is a spectator"
+		say("spectator", both...)
 	case route.GroupRule:
-		group := func(s string) string {
-			if s == "" {
-				return "in no group"
+		for i, g := range []string{w.SpeakerGroup, w.ListenerGroup} {
+			if g == "" {
+				say([]string{"ungrouped", "and-ungrouped"}[i], "player", both[2*i+1])
+			} else {
+				say([]string{"grouped", "and-grouped"}[i], "player", both[2*i+1], "group", g)
 			}
-			return "in the group " + s
 		}
-		return no + w.Speaker + " is " + group(w.SpeakerGroup) + ", " + w.Listener + " " + group(w.ListenerGroup)
-	case route.ElsewhereWorld:
-		return no + place()
-	case route.NoPosition:
-		return no + "it is not known where one of them stands"
+	case route.ElsewhereWorld, route.NoPosition:
+		if w.Verdict == route.NoPosition || here == nil || there == nil {
+			say("no-position")
+		} else {
+			say("worlds", append(both, "from", here.Backend+"/"+here.World, "to", there.Backend+"/"+there.World)...)
+		}
 	}
-	return fmt.Sprintf("%s%.1f blocks away, and the range is %.1f%s", no, w.Distance, w.Range, tier)
+	return all
 }

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+// Each answer of /voice why is a sentence of texts that can be translated: all of them are in the table, and what they
+// have in them is given.
+func TestWhyInWords(t *testing.T) {
+	texts, err := commands.NewTexts(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	here, there := &world.Place{Backend: "survival", World: "overworld"}, &world.Place{Backend: "survival", World: "nether"}
+	arena := &world.Place{Backend: "arena", World: "overworld"}
+	value := regexp.MustCompile(`<([a-z]+)>`)
+	said := map[string]bool{}
+	const no = "Bob does not hear Ann: "
+	for _, c := range []struct {
+		set  func(w *voice.Why)
+		want string
+	}{
+		{func(w *voice.Why) { w.SpeakerHere = false }, "Ann has no voice connection"},
+		{func(w *voice.Why) { w.ListenerHere = false }, "Bob has no voice connection"},
+		{func(w *voice.Why) { w.Verdict = route.ByDistance }, "Bob hears Ann at 50 %: 7.2 blocks away, and the range is 48.0"},
+		{func(w *voice.Why) { w.Tier = line.Shout }, "Bob hears Ann at 50 %: 7.2 blocks away, and the range is 48.0, with a shout"},
+		{func(w *voice.Why) { w.Verdict, w.Tier = route.OutOfRange, line.Whisper }, no + "7.2 blocks away, and the range is 48.0, with a whisper"},
+		{func(w *voice.Why) { w.Verdict, w.SpeakerGroup = route.ByGroup, `"a" (OPEN)` }, `Bob hears Ann at 100 %, from anywhere: both are in the group "a" (OPEN)`},
+		{func(w *voice.Why) { w.Verdict = route.ByDeclaration }, "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so"},
+		{func(w *voice.Why) { w.Verdict = route.ServerMuted }, no + "Ann is muted"},
+		{func(w *voice.Why) {
+			w.Verdict, w.Mute = route.ServerMuted, mute.State{Kind: line.MutedServer, Until: time.Time{}.Add(90 * time.Second), Reason: "<red>noise"}
+		}, no + "everybody is muted, for 90 s more, for: <red>noise"},
+		{func(w *voice.Why) { w.Verdict = route.MayNotSpeak }, no + "Ann lacks socketsvc.speak"},
+		{func(w *voice.Why) { w.Verdict = route.Himself }, no + "nobody hears himself"},
+		{func(w *voice.Why) { w.Verdict = route.Deaf }, no + "Bob has deafened himself"},
+		{func(w *voice.Why) { w.Verdict = route.MayNotListen }, no + "Bob lacks socketsvc.listen"},
+		{func(w *voice.Why) { w.Verdict = route.Hidden }, no + "the server hides Ann from Bob"},
+		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.Hidden, arena }, no + "they are on different servers, survival and arena, and have no group or declared voice in common"},
+		{func(w *voice.Why) { w.Verdict = route.Untold }, no + "Bob has not received the roster with Ann on it yet"},
+		{func(w *voice.Why) { w.Verdict = route.SpectatorRule }, no + "Ann is a spectator"},
+		{func(w *voice.Why) { w.Verdict, w.SpeakerGroup = route.GroupRule, `"a" (OPEN)` }, no + `Ann is in the group "a" (OPEN), Bob in no group`},
+		{func(w *voice.Why) { w.Verdict, w.ListenerGroup = route.GroupRule, `"b" (NORMAL)` }, no + `Ann is in no group, Bob in the group "b" (NORMAL)`},
+		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.ElsewhereWorld, there }, no + "Ann is in survival/overworld, Bob in survival/nether"},
+		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.ElsewhereWorld, nil }, no + "it is not known where one of them stands"},
+		{func(w *voice.Why) { w.Verdict = route.NoPosition }, no + "it is not known where one of them stands"},
+	} {
+		w := voice.Why{Speaker: "Ann", Listener: "Bob", SpeakerHere: true, ListenerHere: true,
+			Why: route.Why{Level: 127, Distance: 7.24, Range: 48, Speaker: here, Listener: here}}
+		c.set(&w)
+		var got strings.Builder
+		for _, part := range w.Clauses() {
+			name := "voice-why-" + part.Text
+			said[name] = true
+			for _, v := range value.FindAllStringSubmatch(commands.English()[name], -1) {
+				if i := slices.Index(part.Values, v[1]); i < 0 || i%2 != 0 {
+					t.Errorf("%s gets no <%s>: %q", name, v[1], part.Values)
+				}
+			}
+			got.WriteString(texts.Say("", name, part.Values...).String())
+		}
+		if got.String() != c.want {
+			t.Errorf("%v:\n%s, want\n%s", w.Verdict, got.String(), c.want)
+		}
+	}
+	for _, k := range commands.Keys() {
+		if strings.HasPrefix(k, "voice-why-") && !said[k] {
+			t.Errorf("%s is never said", k)
+		}
+	}
+}
