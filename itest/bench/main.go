@@ -57,7 +57,7 @@ func main() {
 			return
 		}
 	}
-	fmt.Printf("%s, %s, %d CPUs, %s; medians of %d rounds of %v\n", time.Now().Format(time.DateTime), machine(), runtime.NumCPU(), runtime.Version(), *rounds, *window)
+	fmt.Printf("%s, %s, %d CPUs, %s; medians of %d rounds of %v, for voice of turns of a second for as long\n", time.Now().Format(time.DateTime), machine(), runtime.NumCPU(), runtime.Version(), *rounds, *window)
 	good := true
 	if *only != "proxy" {
 		good = insideTable() && good
