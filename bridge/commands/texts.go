@@ -160,6 +160,7 @@ var english = map[key]string{
 	"voice-why-and-grouped":    ", <player> in the group <group>",
 	"voice-why-and-ungrouped":  ", <player> in no group",
 	"voice-why-worlds":         "<speaker> is in <from>, <listener> in <to>",
+	"voice-why-nowhere":        "it is not known where <player> is",
 	"voice-why-no-position":    "it is not known where one of them stands",
 
 	"voice-fixed":                "<red>The configuration says so: take it out of <yellow><key></yellow> there.",

@@ -53,7 +53,8 @@ func TestWhyInWords(t *testing.T) {
 		{func(w *voice.Why) { w.Verdict, w.SpeakerGroup = route.GroupRule, `"a" (OPEN)` }, no + `Ann is in the group "a" (OPEN), Bob in no group`},
 		{func(w *voice.Why) { w.Verdict, w.ListenerGroup = route.GroupRule, `"b" (NORMAL)` }, no + `Ann is in no group, Bob in the group "b" (NORMAL)`},
 		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.ElsewhereWorld, there }, no + "Ann is in survival/overworld, Bob in survival/nether"},
-		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.ElsewhereWorld, nil }, no + "it is not known where one of them stands"},
+		{func(w *voice.Why) { w.Verdict, w.Why.Speaker = route.ElsewhereWorld, nil }, no + "it is not known where Ann is"},
+		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.ElsewhereWorld, nil }, no + "it is not known where Bob is"},
 		{func(w *voice.Why) { w.Verdict = route.NoPosition }, no + "it is not known where one of them stands"},
 	} {
 		w := voice.Why{Speaker: "Ann", Listener: "Bob", SpeakerHere: true, ListenerHere: true,

@@ -134,12 +134,17 @@ func (w Why) Clauses() (all []Clause) {
 				say([]string{"grouped", "and-grouped"}[i], "player", both[2*i+1], "group", g)
 			}
 		}
-	case route.ElsewhereWorld, route.NoPosition:
-		if w.Verdict == route.NoPosition || here == nil || there == nil {
-			say("no-position")
-		} else {
+	case route.ElsewhereWorld:
+		switch {
+		case here == nil:
+			say("nowhere", "player", w.Speaker)
+		case there == nil:
+			say("nowhere", "player", w.Listener)
+		default:
 			say("worlds", append(both, "from", here.Backend+"/"+here.World, "to", there.Backend+"/"+there.World)...)
 		}
+	case route.NoPosition:
+		say("no-position")
 	}
 	return all
 }
