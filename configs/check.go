@@ -141,6 +141,11 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 			bad(key, "has no address: add address: host:port")
 		} else {
 			address(key+".address", s.Address)
+			if _, port, perr := net.SplitHostPort(s.Address); perr == nil {
+				if n, perr := net.LookupPort("tcp", port); perr == nil && n == 0 {
+					bad(key+".address", "%q has port 0, where nobody can be reached: write the port that the server listens on", s.Address)
+				}
+			}
 		}
 		oneOf(key+".forwarding", s.Forwarding, "none", "legacy", "bungeeguard", "modern")
 		if (s.Forwarding == "modern" || s.Forwarding == "bungeeguard") && s.Secret == "" {
@@ -211,6 +216,9 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	}
 	if l.Limits.Pending < 1 {
 		bad("limits.pending", "must be at least 1")
+	}
+	if n := l.Limits.PluginMessage; n < 1024 || n > 2_000_000 {
+		bad("limits.plugin-message", "%d: 1024 to 2000000 bytes", n)
 	}
 	for f, v := range reflect.ValueOf(l.Timeouts).Fields() {
 		if d := time.Duration(v.Int()); d < 100*time.Millisecond || d > time.Hour {

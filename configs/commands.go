@@ -7,7 +7,7 @@ import (
 
 // Commands are the proxy's own: /server and so on.
 type Commands struct {
-	Announce    bool                `yaml:"announce"` // in the command tree that clients of 1.13 and later complete from
+	Announce    bool                `yaml:"announce"` // among those that the game completes
 	Hubs        []string            `yaml:"hubs"`     // servers that /hub goes to; empty: there is no /hub
 	Aliases     map[string][]string `yaml:"aliases"`  // other names of commands
 	Rate        Rate                `yaml:"rate"`     // of each player

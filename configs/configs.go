@@ -144,6 +144,8 @@ type Limits struct {
 	Status      Rate     `yaml:"status"`
 	Exempt      []string `yaml:"exempt"`  // networks without these rates
 	Pending     int      `yaml:"pending"` // connections that are not players yet
+
+	PluginMessage int `yaml:"plugin-message"` // bytes in one of a client
 }
 
 // Timeouts of each wait.
@@ -248,7 +250,7 @@ func Default() Config {
 		Compression: Compression{Threshold: 256, Level: 3},
 		Limits: Limits{
 			Connections: Rate{5, 20}, Logins: Rate{0.4, 3}, Status: Rate{5, 20},
-			Exempt: []string{}, Pending: 2048,
+			Exempt: []string{}, Pending: 2048, PluginMessage: 32767,
 		},
 		Timeouts: Timeouts{
 			FirstByte: s(5), Login: s(30), Read: s(30), Write: s(30), BackendDial: s(5), BackendLogin: s(10),

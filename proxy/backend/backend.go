@@ -83,8 +83,12 @@ func (s Server) Validate() error {
 		return fmt.Errorf("server %q: %v forwarding needs a secret, the same one as on the server", s.Name, s.Forwarding)
 	}
 	if s.Dial == nil {
-		if host, _, err := s.split(); err != nil || host == "" {
+		host, port, err := s.split()
+		if err != nil || host == "" {
 			return fmt.Errorf("server %q: address %q is not host:port", s.Name, s.Address)
+		}
+		if port == 0 {
+			return fmt.Errorf("server %q: address %q has port 0, where nobody can be reached", s.Name, s.Address)
 		}
 	}
 	return nil

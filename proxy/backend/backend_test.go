@@ -646,7 +646,7 @@ func TestValidate(t *testing.T) {
 		}
 	}
 	for _, s := range []Server{
-		{Address: "h:1"}, {Name: "a"}, {Name: "a", Address: ":25565"}, {Name: "a", Address: "h:http"}, {Name: "a", Address: "h:70000"}, {Name: "a", Address: "::1"},
+		{Address: "h:1"}, {Name: "a"}, {Name: "a", Address: ":25565"}, {Name: "a", Address: "h:http"}, {Name: "a", Address: "h:70000"}, {Name: "a", Address: "h:0"}, {Name: "a", Address: "::1"},
 		{Name: "a", Address: "h:1", Forwarding: Modern}, {Name: "a", Address: "h:1", Forwarding: BungeeGuard}, {Name: "a", Address: "h:1", Forwarding: 4},
 	} {
 		if err := s.Validate(); err == nil {

@@ -32,7 +32,7 @@ type Options struct {
 	Commands    limit.Rate // commands of a player; those in excess go to the backend, whatever they are
 	Suggestions limit.Rate // requests for completion; those in excess are dropped
 	KickAfter   int        // so many of either in excess within a minute end the session; 0: never
-	Quiet       bool       // our commands are not announced in the backend's tree
+	Quiet       bool       // our commands are neither announced in the backend's tree nor among the names that it completes
 	// Strict ends the session of a client that signed the arguments of a command of ours. The backend never sees the
 	// signature, so that it will refuse all that the client signs from then on; without Strict the player is left to
 	// find that out.
@@ -211,7 +211,7 @@ func (f *Filter[S]) command(c packet.ChatCommand) Decision {
 }
 
 func (f *Filter[S]) complete(body []byte) Decision {
-	f.judged()
+	opt := f.judged()
 	if !f.suggestions.Allow() {
 		return f.excess(Drop)
 	}
@@ -226,7 +226,7 @@ func (f *Filter[S]) complete(body []byte) Decision {
 	}
 	s, ours := t.Complete(f.src, q.Text)
 	if !ours {
-		if t.merges(f.src, f.protocol, q) {
+		if !opt.Quiet && t.merges(f.src, f.protocol, q) {
 			f.expect(&q)
 		}
 		return Decision{}

@@ -292,6 +292,12 @@ func TestFilterSuggestions(t *testing.T) {
 		if f.Clientbound(proto.TabComplete, []byte{200}) != nil || c.Malformed.Load() != 1 {
 			t.Errorf("%d: a broken answer is touched", p)
 		}
+		f.options = func() *Options { return &Options{Quiet: true} }
+		ask(packet.SuggestionsRequest{Text: "/se"})
+		if f.Clientbound(proto.TabComplete, answer) != nil {
+			t.Errorf("%d: commands that are not to be announced are in an answer", p)
+		}
+		f.options = func() *Options { return new(Options) }
 		ask(packet.SuggestionsRequest{Text: "/se"})
 		f.Reset()
 		if f.Clientbound(proto.TabComplete, answer) != nil {

@@ -210,6 +210,19 @@ func TestLongMessage(t *testing.T) {
 	c.send(proto.CustomPayload, message("a:b", strings.Repeat("x", maxClientMessage+1)))
 	c.kicked()
 	e.ended(EndProtocol, 1)
+	if log := e.log.String(); !strings.Contains(log, "limits.plugin-message") || !strings.Contains(log, "channel=a:b") {
+		t.Errorf("the log does not say what to set: %s", log)
+	}
+	// As the settings have it, for those who are on too.
+	c, s = e.play(767, "Steve", b)
+	more := *e.core.settings.Load()
+	more.MaxMessage = 40_000
+	e.core.Apply(more)
+	c.send(proto.CustomPayload, message("a:b", strings.Repeat("x", 40_000)))
+	s.await(proto.CustomPayload)
+	c.send(proto.CustomPayload, message("a:b", strings.Repeat("x", 40_001)))
+	c.kicked()
+	e.ended(EndProtocol, 2)
 	// A backend may say more.
 	c, s = e.play(767, "Steve", b)
 	s.send(proto.CustomPayload, message("a:b", strings.Repeat("x", 1<<20)))

@@ -8,8 +8,9 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// maxDebris is how many entries of each kind are remembered: more than any client could show.
-const maxDebris = 4096
+// maxDebris is how many entries of each kind are remembered. Servers do fill the player list with thousands of entries, and
+// what is not remembered stays on the screen. So many fit into one packet that takes them off.
+const maxDebris = 1 << 16
 
 // Actions of a boss bar packet.
 const (

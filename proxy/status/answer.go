@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/google/uuid"
+
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
@@ -78,14 +80,18 @@ func ParseAnswer(status []byte) (*Answer, error) {
 		}
 		switch name {
 		case "version":
-			if object(raw) {
+			var v struct {
+				Name     *string
+				Protocol *int32
+			}
+			if object(raw) && json.Unmarshal(raw, &v) == nil && v.Name != nil && v.Protocol != nil {
 				a.version = raw
 			}
 		case "description":
 			t := packet.JSONText(raw)
 			a.description, a.motd, a.bare = raw, oneLine(t.Legacy()), oneLine(t.String())
 		case "favicon":
-			if raw[0] == '"' {
+			if bytes.HasPrefix(raw, []byte(`"data:image/png;base64,`)) {
 				a.favicon = raw
 			}
 		case "players":
@@ -99,8 +105,11 @@ func ParseAnswer(status []byte) (*Answer, error) {
 			if p.Online != nil && p.Max != nil && *p.Online == *p.Online && max(*p.Online, -*p.Online, *p.Max, -*p.Max) < maxNumber {
 				a.counted, a.online, a.most = true, int(*p.Online), int(*p.Max)
 			}
-			if len(p.Sample) > 0 && p.Sample[0] == '[' {
-				a.sample = p.Sample
+			a.sample = readable(p.Sample)
+		case "enforcesSecureChat", "previewsChat":
+			var yes bool
+			if json.Unmarshal(raw, &yes) == nil {
+				a.rest = append(append(a.rest, `,"`+name+`":`...), raw...)
 			}
 		default:
 			key, _ := json.Marshal(name)
@@ -108,6 +117,27 @@ func ParseAnswer(status []byte) (*Answer, error) {
 		}
 	}
 	return a, nil
+}
+
+// readable is a sample without the entries that no client can read: a client throws the whole answer away for one of
+// them, and one plugin would take the network off the list. nil: it is no sample.
+func readable(sample []byte) []byte {
+	var entries []json.RawMessage
+	if json.Unmarshal(sample, &entries) != nil || entries == nil {
+		return nil
+	}
+	out := []byte{'['}
+	for _, raw := range entries {
+		var e struct{ ID, Name *string }
+		if json.Unmarshal(raw, &e) != nil || e.ID == nil || e.Name == nil || len(*e.ID) != 36 || uuid.Validate(*e.ID) != nil {
+			continue
+		}
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(append(appendString(append(out, `{"name":`...), *e.Name), `,"id":"`...), *e.ID+`"}`...)
+	}
+	return append(out, ']')
 }
 
 // compact is JSON without the space between its parts, in memory of its own.

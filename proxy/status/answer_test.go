@@ -19,7 +19,7 @@ import (
 func only(s *Status) func(string) *Status { return func(string) *Status { return s } }
 
 const otherJSON = ` {"players": {"online": 41, "max": 99, "sample": [{"name": "Alex", "id": "01234567-89ab-cdef-0123-456789abcdef"}]},
-	"version": {"name": "Paper 1.21", "protocol": 4711}, "description": {"text": "theirs", "color": "red"}, "favicon": "data:theirs",
+	"version": {"name": "Paper 1.21", "protocol": 4711}, "description": {"text": "theirs", "color": "red"}, "favicon": "data:image/png;base64,theirs",
 	"forgeData": {"channels": [ ], "d": "\u0000é"}, "modinfo": {"type": "FML"}, "enforcesSecureChat": true, "preventsChatReports": null} `
 
 func parsed(t testing.TB, s string) *Answer {
@@ -59,8 +59,8 @@ func TestPassedFields(t *testing.T) {
 			"sample":      {len(players["sample"].([]any)) == 1, pass&Sample != 0},
 			"description": {strings.Contains(raw, `"theirs"`), pass&Description != 0},
 			"our text":    {!strings.Contains(raw, `"ours"`), pass&Description != 0},
-			"favicon":     {got["favicon"] == "data:theirs", pass&Favicon != 0},
-			"our icon":    {!strings.Contains(raw, "data:image/png"), pass&Favicon != 0},
+			"favicon":     {got["favicon"] == "data:image/png;base64,theirs", pass&Favicon != 0},
+			"our icon":    {!strings.Contains(raw, "base64,iVBOR"), pass&Favicon != 0},
 			"version":     {got["version"].(map[string]any)["protocol"] == 4711.0, pass&Version != 0},
 			"our version": {got["version"].(map[string]any)["protocol"] != 767.0, pass&Version != 0},
 			"mods":        {got["forgeData"] != nil && got["modinfo"] != nil && got["enforcesSecureChat"] == true, pass&Mods != 0},
@@ -75,6 +75,47 @@ func TestPassedFields(t *testing.T) {
 	}
 	if _, err := ParseFields([]string{"motd"}); err == nil || !strings.Contains(err.Error(), "description") {
 		t.Errorf("an unknown field: %v", err)
+	}
+}
+
+// TestOddSamples: what a plugin puts into a sample must not keep a client from reading the answer. What can be read stays.
+func TestOddSamples(t *testing.T) {
+	const ann, nobody = `{"name":"Ann","id":"069a79f4-44e9-4726-a5be-fca90e38aaf5"}`, `{"name":"§aWelcome","id":"00000000-0000-0000-0000-000000000000"}`
+	for _, odd := range []string{
+		`{"name":"x","id":""}`, `{"name":"x"}`, `{"name":"x","id":null}`, `{"name":"x","id":[1,2,3,4]}`, `{"name":"x","id":7}`, `{"name":"x","id":{}}`,
+		`{"name":"x","id":"069a79f444e94726a5befca90e38aaf5"}`, `{"name":"x","id":"{069a79f4-44e9-4726-a5be-fca90e38aaf5}"}`,
+		`{"name":"x","id":"urn:uuid:069a79f4-44e9-4726-a5be-fca90e38aaf5"}`, `{"name":"x","id":"069a79f4-44e9-4726-a5be-fca90e38aafg"}`,
+		`{"name":"x","id":"069a79f4x44e9x4726xa5bexfca90e38aaf5"}`,
+		`{"id":"069a79f4-44e9-4726-a5be-fca90e38aaf5"}`, `{"name":null,"id":"069a79f4-44e9-4726-a5be-fca90e38aaf5"}`,
+		`{"name":["x"],"id":"069a79f4-44e9-4726-a5be-fca90e38aaf5"}`, `"x"`, `null`, `7`, `[]`, `[` + ann + `]`, `{}`,
+	} {
+		a := parsed(t, `{"players":{"online":1,"max":2,"sample":[`+ann+`,`+odd+`,`+nobody+`]}}`)
+		if got := string(a.sample); got != `[`+ann+`,`+nobody+`]` {
+			t.Errorf("with %s the sample is %s", odd, got)
+		}
+	}
+	for _, none := range []string{`null`, `{}`, `"x"`, `7`} {
+		if a := parsed(t, `{"players":{"online":1,"max":2,"sample":`+none+`}}`); a.sample != nil || !a.counted {
+			t.Errorf("%s is the sample %s, numbers %v", none, a.sample, a.counted)
+		}
+	}
+	if a := parsed(t, `{"players":{"online":1,"max":2,"sample":[]}}`); string(a.sample) != `[]` {
+		t.Errorf("an empty sample is %s", a.sample)
+	}
+}
+
+// TestOddParts: nor may anything else that clients insist on the form of.
+func TestOddParts(t *testing.T) {
+	for _, odd := range []string{
+		`"version":{}`, `"version":{"name":"x"}`, `"version":{"protocol":1}`, `"version":{"name":1,"protocol":1}`, `"version":{"name":"x","protocol":"1"}`,
+		`"version":{"name":"x","protocol":1.5}`, `"favicon":"x"`, `"favicon":"data:theirs"`, `"enforcesSecureChat":"yes"`, `"previewsChat":[]`,
+	} {
+		if a := parsed(t, `{`+odd+`}`); a.version != nil || a.favicon != nil || a.rest != nil {
+			t.Errorf("%s is passed on: %s %s %s", odd, a.version, a.favicon, a.rest)
+		}
+	}
+	if a := parsed(t, `{"enforcesSecureChat":false}`); string(a.rest) != `,"enforcesSecureChat":false` {
+		t.Errorf("what is right becomes %s", a.rest)
 	}
 }
 
