@@ -3,7 +3,9 @@ package itest
 import (
 	"fmt"
 	"math"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -53,7 +55,7 @@ func TestConsole(t *testing.T) {
 	x.Await("> earshot ver")
 	x.Type("\t\r")
 	x.Await("Earshot ")
-	x.Type("nonsense\r")
+	x.Type("shutdown now\x03nonsense\r") // Ctrl-C clears the line
 	x.Await("There is no command nonsense.")
 	x.Type("shutdown until tomorrow\r")
 	x.Await("Stopping: until tomorrow")
@@ -62,6 +64,65 @@ func TestConsole(t *testing.T) {
 		t.Errorf("the terminal is not as it was: %s, %v", out, err)
 	}
 	x.Close()
+}
+
+// TestConsoleOnAPipe: where the standard input is no terminal, whoever writes lines to it gives commands, and reads the
+// answers on the standard output, as panels and scripts do; the log stays where it is.
+func TestConsoleOnAPipe(t *testing.T) {
+	for name, open := range map[string]func(t *testing.T) (in, to *os.File){
+		"pipe": func(t *testing.T) (in, to *os.File) {
+			in, to, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			return in, to
+		},
+		"socket": func(t *testing.T) (in, to *os.File) {
+			fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return os.NewFile(uintptr(fds[0]), "in"), os.NewFile(uintptr(fds[1]), "to")
+		},
+		"FIFO": func(t *testing.T) (in, to *os.File) {
+			name := filepath.Join(t.TempDir(), "in")
+			if err := syscall.Mkfifo(name, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			both, err := os.OpenFile(name, os.O_RDWR, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			in, err = os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return in, both
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram(t, "online: false\n")
+			p.args = append(p.args, "--data", p.dir)
+			in, to := open(t)
+			defer to.Close()
+			var answers logBuffer
+			p.at = func(cmd *exec.Cmd) { cmd.Stdin, cmd.Stdout = in, &answers }
+			p.run()
+			in.Close()
+			says := func(command, answer string) {
+				t.Helper()
+				fmt.Fprintln(to, command)
+				until(t, answer, func() bool { return strings.Contains(answers.String(), answer) })
+			}
+			says("glist", "Players online: 0.")
+			says("/nonsense", "There is no command nonsense.")
+			if log := p.log.String(); !strings.Contains(log, "command=glist") || strings.Contains(log, "Players online") {
+				t.Errorf("the log has %s", log)
+			}
+			says("shutdown until tomorrow", "Stopping: until tomorrow")
+			p.ends()
+		})
+	}
 }
 
 // TestVoiceOnTheConsole: voice obeys whoever sits in front of it as it does an administrator in the game: what is typed

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -17,10 +18,10 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// ErrQuit is what Run returns when somebody at the terminal has pressed Ctrl-C, or Ctrl-D on an empty line.
+// ErrQuit is what Run returns when somebody at the terminal has pressed Ctrl-C or Ctrl-D on an empty line.
 var ErrQuit = errors.New("ended from the console")
 
-// maxLine is the longest line that is read from what is no terminal, in bytes.
+// maxLine is the longest line that is read from what is no terminal, in bytes. A longer one is no command.
 const maxLine = 64 << 10
 
 // Console takes commands from the standard input: with editing, history and completion where it is a terminal, line by
@@ -39,6 +40,9 @@ type Console struct {
 func NewConsole(in, out *os.File, commands func() *Commands) *Console {
 	return &Console{in: in, out: out, commands: commands}
 }
+
+// IsTerminal tells whether somebody can type at f, or read it while it is written.
+func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Write shows text above the line that is being typed.
 func (c *Console) Write(p []byte) (int, error) {
@@ -60,10 +64,11 @@ func (c *Console) Run(ctx context.Context) error {
 	defer in.Close()
 	defer context.AfterFunc(ctx, in.Stop)()
 	next := c.lines(in)
-	if term.IsTerminal(int(c.in.Fd())) && term.IsTerminal(int(c.out.Fd())) {
-		if !inForeground(c.in) {
-			return nil // a program in the background that reads a terminal is stopped
-		}
+	typing := IsTerminal(c.in)
+	if typing && !inForeground(c.in) {
+		return nil // a program in the background that reads a terminal is stopped
+	}
+	if typing && IsTerminal(c.out) {
 		restore, err := c.edit(in)
 		if err != nil {
 			return fmt.Errorf("console: %w", err)
@@ -92,17 +97,60 @@ var errEnd = errors.New("end of input")
 
 // lines reads what is no terminal.
 func (c *Console) lines(in io.Reader) func() (string, error) {
-	scan := bufio.NewScanner(in)
-	scan.Buffer(nil, maxLine)
+	buf := bufio.NewReaderSize(in, maxLine)
 	return func() (string, error) {
-		if scan.Scan() {
-			return scan.Text(), nil
+		line, err := buf.ReadSlice('\n')
+		for long := false; ; line, err = buf.ReadSlice('\n') {
+			switch {
+			case err == bufio.ErrBufferFull: // the rest of it is no command either
+				long = true
+				continue
+			case err == io.EOF && len(line) == 0:
+				return "", errEnd
+			case err != nil && err != io.EOF:
+				return "", err
+			case long:
+				c.commands().answer(console{c}, "line-long", "count", strconv.Itoa(maxLine))
+				line = nil
+			}
+			return string(line), nil
 		}
-		if err := scan.Err(); err != nil {
-			return "", err
-		}
-		return "", errEnd
 	}
+}
+
+// keys is what is typed at a terminal. Ctrl-C clears a line that something was typed on; the terminal itself would end
+// with it.
+type keys struct {
+	in     io.Reader
+	typing bool   // since the line began, or was cleared
+	rest   []byte // of what was read
+}
+
+// Read implements io.Reader.
+func (k *keys) Read(p []byte) (int, error) {
+	if len(k.rest) == 0 {
+		read := make([]byte, 256)
+		n, err := k.in.Read(read)
+		for _, b := range read[:n] {
+			switch {
+			case b == 0x03 && k.typing:
+				k.typing = false
+				k.rest = append(k.rest, 0x05, 0x15) // Ctrl-E, Ctrl-U: to the end of the line, and all before that deleted
+				continue
+			case b == '\r' || b == '\n':
+				k.typing = false
+			case b >= ' ', b == 0x1b, b == 0x0e, b == 0x10: // what brings back a line that was typed before is typing too
+				k.typing = true
+			}
+			k.rest = append(k.rest, b)
+		}
+		if len(k.rest) == 0 {
+			return 0, err
+		}
+	}
+	n := copy(p, k.rest)
+	k.rest = k.rest[n:]
+	return n, nil
 }
 
 // edit puts the terminal into the state in which each key comes at once, and gives the way back.
@@ -115,7 +163,7 @@ func (c *Console) edit(in io.Reader) (restore func(), err error) {
 	t := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{in, c.out}, "> ")
+	}{&keys{in: in}, c.out}, "> ")
 	t.AutoCompleteCallback = c.complete
 	c.mu.Lock()
 	c.terminal = t

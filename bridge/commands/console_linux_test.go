@@ -5,8 +5,11 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
 	"github.com/earshot-mc/earshot/itest/peer"
@@ -76,9 +79,9 @@ func TestConsoleTerminal(t *testing.T) {
 	x.Close()
 }
 
-// Ctrl-C and Ctrl-D end the program, in whatever line.
+// TestConsoleQuit: Ctrl-C and Ctrl-D on an empty line end the program.
 func TestConsoleQuit(t *testing.T) {
-	for name, keys := range map[string]string{"ctrl-c": "abc\x03", "ctrl-d": "\x04"} {
+	for name, keys := range map[string]string{"ctrl-c": "\x03", "ctrl-c twice": "abc\x03\x03", "ctrl-d": "\x04"} {
 		x := peer.NewTerminal(t)
 		_, cfg := setup()
 		commands := must(t, cfg)
@@ -90,6 +93,29 @@ func TestConsoleQuit(t *testing.T) {
 		}
 		x.Close()
 	}
+}
+
+// TestConsoleClearsALine: Ctrl-C on a half-typed line clears it, wherever the cursor is, also where the line is an old one.
+func TestConsoleClearsALine(t *testing.T) {
+	x := peer.NewTerminal(t)
+	_, cfg := setup()
+	commands := must(t, cfg)
+	stop, ended := run(t, NewConsole(x.Program, x.Program, func() *Commands { return commands }))
+	x.Await("> ")
+	x.Type("shutdown now\x01\x03find jeb_\r") // Ctrl-A: the cursor is in front
+	x.Await("jeb_ is on Survival.")
+	x.Type("\x1b[A\x03earshot version\r")
+	x.Await("Earshot 1.2.3")
+	select {
+	case err := <-ended:
+		t.Fatalf("it ended: %v", err)
+	default:
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	x.Close()
 }
 
 // pipes is a console between two pipes.
@@ -137,13 +163,69 @@ func TestConsolePipe(t *testing.T) {
 	}
 }
 
-// A line without end is an error, not memory.
+// TestConsoleLongLine: a line without end costs no memory, is no command, and the next one is.
 func TestConsoleLongLine(t *testing.T) {
-	in, _, c := pipes(t)
+	in, out, c := pipes(t)
 	_, ended := run(t, c)
-	in.Write(make([]byte, maxLine+1))
-	if err := <-ended; err == nil {
-		t.Error("accepted")
+	go func() {
+		in.Write([]byte(strings.Repeat("x", 3*maxLine) + "shutdown\nfind jeb_\n"))
+		in.Close()
+	}()
+	for _, want := range []string{fmt.Sprintf("That line is too long to be a command: at most %d bytes.", maxLine), "jeb_ is on Survival."} {
+		if !out.Scan() || out.Text() != want {
+			t.Errorf("%q, want %q", out.Text(), want)
+		}
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestConsoleNamedPipe: whoever writes to a named pipe and goes does not end it for the next one.
+func TestConsoleNamedPipe(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "in")
+	if err := unix.Mkfifo(name, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	write := func(line string) {
+		t.Helper()
+		w, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(w, line)
+		w.Close()
+	}
+	first := make(chan error, 1)
+	go func() { first <- os.WriteFile(name, []byte("find jeb_\n"), 0) }()
+	r, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if err := <-first; err != nil {
+		t.Fatal(err)
+	}
+	read, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	defer w.Close()
+	_, cfg := setup()
+	commands, out := must(t, cfg), bufio.NewScanner(read)
+	stop, ended := run(t, NewConsole(r, w, func() *Commands { return commands }))
+	for _, line := range []string{"", "find jeb_", "find jeb_"} {
+		if line != "" {
+			write(line)
+		}
+		if !out.Scan() || out.Text() != "jeb_ is on Survival." {
+			t.Fatalf("%q", out.Text())
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -3,8 +3,10 @@
 package commands
 
 import (
+	"fmt"
 	"io"
 	"os"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -15,6 +17,7 @@ import (
 type input struct {
 	file       *os.File
 	stop, wake *os.File // a pipe, closed to stop
+	writer     *os.File // see held; nil: none
 	once       sync.Once
 }
 
@@ -23,7 +26,24 @@ func newInput(f *os.File) (*input, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &input{file: f, stop: stop, wake: wake}, nil
+	return &input{file: f, stop: stop, wake: wake, writer: held(f)}, nil
+}
+
+// held keeps a named pipe open for writing, so that it does not end with the first who writes to it and goes: the next
+// one may come at any time. nil where f is none, or where that cannot be done.
+func held(f *os.File) *os.File {
+	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
+		return nil
+	}
+	link := fmt.Sprintf("/proc/self/fd/%d", f.Fd())
+	if name, err := os.Readlink(link); err != nil || !strings.HasPrefix(name, "/") {
+		return nil // a pipe without a name, which nobody else can open
+	}
+	w, err := os.OpenFile(link, os.O_WRONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	return w
 }
 
 // Read waits until there is something to read, or Stop.
@@ -49,6 +69,9 @@ func (i *input) Stop() { i.once.Do(func() { i.wake.Close() }) }
 func (i *input) Close() {
 	i.Stop()
 	i.stop.Close()
+	if i.writer != nil {
+		i.writer.Close()
+	}
 }
 
 // inForeground tells whether the terminal is ours to read, as far as that can be known.

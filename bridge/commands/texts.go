@@ -18,6 +18,7 @@ type key string
 var english = map[key]string{
 	"usage":       "<red>Type <yellow><usage></yellow>.",
 	"unknown":     "<red>There is no command <yellow><command></yellow>. Type <yellow>help</yellow> for a list.",
+	"line-long":   "<red>That line is too long to be a command: at most <yellow><count></yellow> bytes.",
 	"not-allowed": "<red>You may not do that.",
 	"too-fast":    "<red>Not so fast, please.",
 	"failed":      "<red>That did not work: <error>",

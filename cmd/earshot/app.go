@@ -162,7 +162,7 @@ func (a *app) run(stderr io.Writer) error {
 	r := a.start(ln, on, state)
 	a.banner(stderr, ln.Addr().(*net.TCPAddr))
 	unfollow := a.follow()
-	typed, closeConsole := a.console(os.Stdin, os.Stderr)
+	typed, closeConsole := a.console(os.Stdin, os.Stderr, os.Stdout)
 	defer closeConsole()
 	var failed error
 	impatient := 2 // signals to come until nobody wants to wait any longer

@@ -31,15 +31,23 @@ func (o *output) set(w io.Writer) (before io.Writer) {
 	return before
 }
 
-// console takes commands from in where that is a terminal. Its channel gets what the console ends with when that is to
-// end the program: nil when somebody pressed Ctrl-C. close ends it, and leaves the terminal as it was.
-func (a *app) console(in, out *os.File) (ended <-chan error, close func()) {
+// console takes commands from in: as they are typed where that is a terminal, which the log and the answers go to; line by
+// line where it is a pipe, a socket or a file, with the answers on answers. Its channel gets what the console ends with
+// when that is to end the program: nil when somebody pressed Ctrl-C. close ends it, and leaves the terminal as it was.
+func (a *app) console(in, terminal, answers *os.File) (ended <-chan error, close func()) {
 	end := make(chan error, 1)
-	if info, err := in.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if _, err := in.Stat(); err != nil { // there is none
 		return end, func() {}
 	}
+	typing, out := commands.IsTerminal(in) && commands.IsTerminal(terminal), terminal
+	if !typing {
+		out = answers
+	}
 	c := commands.NewConsole(in, out, func() *commands.Commands { return a.desk.office.Load().commands })
-	before := a.output.set(c)
+	var before io.Writer
+	if typing {
+		before = a.output.set(c)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -54,6 +62,8 @@ func (a *app) console(in, out *os.File) (ended <-chan error, close func()) {
 	return end, func() {
 		cancel()
 		running.Wait()
-		a.output.set(before)
+		if typing {
+			a.output.set(before)
+		}
 	}
 }

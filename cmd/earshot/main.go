@@ -29,6 +29,7 @@ const usage = `Earshot: a Minecraft proxy that carries voice.
 
 run    joins players to the servers of the configuration; without one, to a
        small built-in world on :25565
+       Lines on the standard input are commands: help lists them
 check  says whether a configuration is right and prints what is in force
        (secrets hidden)
 texts  prints what players are told, as a file for the folder of languages
