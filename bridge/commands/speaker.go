@@ -47,6 +47,8 @@ type Speaker struct {
 	File string
 	Loop bool
 	From uuid.UUID // whose microphone
+	// Why the last file ended before its time; empty: it did not.
+	Failed string
 }
 
 // A new speaker's, and the bounds of what is typed.
@@ -167,6 +169,8 @@ func (c *Commands) show(src Source, s Speaker) packet.Text {
 		line = append(line, c.text(src, "voice-speaker-repeats", "file", s.File))
 	case s.File != "":
 		line = append(line, c.text(src, "voice-speaker-sounds", "file", s.File))
+	case s.Failed != "":
+		line = append(line, c.text(src, "voice-speaker-failed", "problem", s.Failed))
 	}
 	return join(protocolOf(src), line...)
 }

@@ -201,6 +201,7 @@ var english = map[key]string{
 	"voice-speaker-sounds":     "<gray>, plays <yellow><file></yellow>",
 	"voice-speaker-repeats":    "<gray>, plays <yellow><file></yellow> over and over",
 	"voice-speaker-carries":    "<gray>, carries the voice of <yellow><player></yellow>",
+	"voice-speaker-failed":     "<gray>, has ended: <red><problem>",
 	"voice-speaker-removed":    "<gray>The speaker <yellow><speaker></yellow> is gone.",
 	"voice-speaker-plays":      "<gray><yellow><speaker></yellow> plays <yellow><file></yellow>, which lasts <yellow><duration></yellow>.",
 	"voice-speaker-loops":      "<gray><yellow><speaker></yellow> plays <yellow><file></yellow>, which lasts <yellow><duration></yellow>, over and over.",

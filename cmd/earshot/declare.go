@@ -105,7 +105,7 @@ func (v voices) Speakers() (all []commands.Speaker) {
 	for _, s := range v.d.voice.SpeakerBook().All() {
 		all = append(all, commands.Speaker{
 			Name: s.Name, Spot: commands.Spot{Server: s.Server, World: s.World, X: s.X, Y: s.Y, Z: s.Z},
-			Volume: s.Volume, Range: s.Range, Allow: s.Allow, File: s.File, Loop: s.Loop != "", From: s.From,
+			Volume: s.Volume, Range: s.Range, Allow: s.Allow, File: s.File, Loop: s.Loop != "", From: s.From, Failed: s.Failed,
 		})
 	}
 	return all

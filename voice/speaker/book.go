@@ -65,6 +65,8 @@ type State struct {
 	Record
 	File string    // empty: none
 	From uuid.UUID // whose microphone; zero: none
+	// Why the last file ended before its time; empty: it did not.
+	Failed string
 }
 
 // Book holds the speakers of administrators, by names of which case does not matter. Its methods may be called from any
@@ -72,6 +74,10 @@ type State struct {
 type Book struct {
 	set     *Set
 	changed func(put []Record, gone []uuid.UUID)
+
+	// Ended is told of files that could not be played to their end, in a goroutine of its own. It may be set before the
+	// first of them plays.
+	Ended func(speaker, file string, err error)
 
 	mu     sync.Mutex
 	sounds Sounds
@@ -83,6 +89,8 @@ type entry struct {
 	c  *Channel
 	in *Input // that was started last
 	as string // the file's name
+	// Why in ended before its time; nil: it did not.
+	failed error
 }
 
 // NewBook returns a book without speakers, which plays files of sounds. changed is told of what is to be stored, in order;
@@ -119,6 +127,8 @@ func (b *Book) All() (all []State) {
 		s.Allow = slices.Clone(e.Allow)
 		if e.in != nil && e.c.Input() == e.in {
 			s.File, s.From = e.as, e.in.Origin()
+		} else if e.failed != nil {
+			s.Failed = e.failed.Error()
 		}
 		all = append(all, s)
 	}
@@ -196,7 +206,7 @@ func (b *Book) drop(e *entry) {
 // Play plays a file of the directory of sounds in place of what plays, and tells how long it is. With loop it plays over
 // and over.
 func (b *Book) Play(name, file string, loop bool) (time.Duration, error) {
-	f, err := b.from().Open(file, loop)
+	f, err := b.from().openWithin(file, loop)
 	if err != nil {
 		return 0, err
 	}
@@ -206,9 +216,7 @@ func (b *Book) Play(name, file string, loop bool) (time.Duration, error) {
 		repeat = file
 	}
 	err = b.start(name, func(e *entry) (err error) {
-		e.in, err = e.c.Play(f)
-		e.as = file
-		return err
+		return b.play(e, f, file)
 	}, repeat, uuid.Nil)
 	if err != nil {
 		f.Close() // a second time does no harm
@@ -233,10 +241,36 @@ func (b *Book) start(name string, begin func(*entry) error, loop string, relay u
 	if e == nil {
 		return fmt.Errorf("speaker: there is none of the name %q", name)
 	}
+	e.failed = nil
 	if err := begin(e); err != nil {
 		return err
 	}
 	b.keep(e, loop, relay)
+	return nil
+}
+
+// play starts a file and sees to its end. b.mu is held.
+func (b *Book) play(e *entry, f *OpusFile, file string) error {
+	in, err := e.c.Play(f)
+	if err != nil {
+		return err
+	}
+	e.in, e.as = in, file
+	go func() {
+		err := in.Err()
+		if err == nil || errors.Is(err, ErrStopped) {
+			return
+		}
+		b.mu.Lock()
+		if e.in == in && b.byID(e.ID) == e {
+			e.failed = err
+			b.keep(e, "", uuid.Nil) // else it would fail at every start
+		}
+		b.mu.Unlock()
+		if b.Ended != nil {
+			b.Ended(e.Name, file, err)
+		}
+	}()
 	return nil
 }
 
@@ -256,6 +290,7 @@ func (b *Book) Stop(name string) bool {
 	if e == nil {
 		return false
 	}
+	e.failed = nil
 	b.keep(e, "", uuid.Nil)
 	in := e.c.Input()
 	if in == nil {
@@ -326,9 +361,8 @@ func (b *Book) take(r Record) error {
 	case r.Loop == before.Loop && r.Relay == before.Relay:
 	case r.Loop != "":
 		var f *OpusFile
-		if f, err = b.sounds.Open(r.Loop, true); err == nil {
-			e.as = r.Loop
-			if e.in, err = e.c.Play(f); err != nil {
+		if f, err = b.sounds.openWithin(r.Loop, true); err == nil {
+			if err = b.play(e, f, r.Loop); err != nil {
 				f.Close()
 			}
 		}

@@ -311,6 +311,57 @@ func TestBook(t *testing.T) {
 	})
 }
 
+// A file that is played over and over and loses its sound ends the loop, says so once, and is not tried at the next
+// start. Everything else goes on.
+func TestALoopWhoseFileLosesItsSoundEndsWithAMessage(t *testing.T) {
+	whole := read(t, tone)
+	first := bytes.Index(whole[4:], []byte("OggS")) + 4
+	second := first + bytes.Index(whole[first+4:], []byte("OggS")) + 4
+	for what, size := range map[string]int{"nothing": 0, "part of a header": 20, "its headers": second, "one byte of sound": second + 40} {
+		synctest.Test(t, func(t *testing.T) {
+			h := build(t)
+			a := h.join("anna", 4)
+			path := filepath.Join(t.TempDir(), "tone.opus")
+			if err := os.WriteFile(path, whole, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			b := h.stand(filepath.Dir(path))
+			type end struct{ speaker, file string }
+			ended := make(chan end, 10)
+			b.Ended = func(speaker, file string, err error) { ended <- end{speaker, file} }
+			if err := b.Put(jukebox); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Play("jukebox", "tone.opus", true); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+			if err := os.Truncate(path, int64(size)); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(3 * time.Second)
+			got := b.All()[0]
+			if len(ended) != 1 || got.File != "" || got.Failed == "" || b.stored[got.ID].Loop != "" {
+				t.Errorf("%s: %d messages, %+v", what, len(ended), got)
+			}
+			a.take()
+			if b.Stop("jukebox") || b.All()[0].Failed != "" {
+				t.Errorf("%s: it plays", what)
+			}
+			if err := os.WriteFile(path, whole, 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := b.Play("jukebox", "tone.opus", true); err != nil {
+				t.Errorf("%s: whole again: %v", what, err)
+			}
+			time.Sleep(time.Second)
+			if n := len(a.take()); n < 50 {
+				t.Errorf("%s: whole again: %d frames", what, n)
+			}
+		})
+	}
+}
+
 func TestBookIsBounded(t *testing.T) {
 	h := build(t)
 	b := h.stand("")

@@ -83,8 +83,8 @@ func (c *Channel) Input() *Input {
 // Retracter is a [route.Receiver] that can take back what it has queued of a channel.
 type Retracter interface{ Retract(channel uuid.UUID) }
 
-// Close ends what plays, waits for it, takes back what is queued for listeners and forgets the channel. The next
-// snapshot lacks it. What clients have got already plays out: there is no message that stops it.
+// Close ends what plays, takes back what is queued for listeners and forgets the channel. It waits as little as
+// [Input.Stop] does. The next snapshot lacks it. What clients have got already plays out: there is no message that stops it.
 func (c *Channel) Close() {
 	s := c.set
 	s.mu.Lock()
@@ -103,7 +103,6 @@ func (c *Channel) Close() {
 	s.mu.Unlock()
 	if in != nil {
 		in.end(ErrStopped)
-		<-in.done
 	}
 	c.retract()
 }

@@ -16,8 +16,9 @@ import (
 // FrameTime is how long one frame sounds.
 const FrameTime = 20 * time.Millisecond
 
-// late is how far the pace may fall behind before what was missed is given up; a shorter delay is caught up with.
-const late = 3 * FrameTime
+// late is how far the pace may fall behind before what was missed is given up; a shorter delay is caught up with. A busy
+// machine wakes us late by some 100 ms again and again, and a song must not lose its words to that.
+const late = time.Second
 
 // ErrStopped is the end of an input that something else than its sound ended: Stop, another input, or Close.
 var ErrStopped = errors.New("speaker: stopped")
@@ -61,11 +62,11 @@ func (in *Input) Err() error {
 	return in.err
 }
 
-// Stop ends the input, waits for it and takes back what is queued of it for listeners.
+// Stop ends the input and takes back what is queued of it for listeners. Nothing of it is sent afterwards. It does not
+// wait for a source that is slow to give its next frame; [Input.Err] does.
 func (in *Input) Stop() {
 	played := in.leave()
 	in.end(ErrStopped)
-	<-in.done
 	if played {
 		in.c.retract()
 	}

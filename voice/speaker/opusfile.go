@@ -23,6 +23,7 @@ type OpusFile struct {
 
 	src  io.ReadSeekCloser
 	loop bool
+	some bool // this time through has had sound
 	in   *ogg.Opus
 	next []ogg.Frame // of the packet that was read last
 	room []ogg.Frame
@@ -46,7 +47,7 @@ func OpenOpus(src io.ReadSeekCloser, loop bool) (*OpusFile, error) {
 
 func (f *OpusFile) rewind() error {
 	_, err := f.src.Seek(0, io.SeekStart)
-	f.in, f.next = ogg.NewOpus(f.src), nil
+	f.in, f.next, f.some = ogg.NewOpus(f.src), nil, false
 	return err
 }
 
@@ -85,6 +86,8 @@ func (f *OpusFile) Next(dst []byte) ([]byte, error) {
 		switch {
 		case errors.Is(err, io.ErrUnexpectedEOF):
 			return dst, errors.New("the file is cut off")
+		case errors.Is(err, io.EOF) && f.loop && !f.some: // or it would be read for ever
+			return dst, errors.New("the file has no sound any more: put it back whole, and play it again")
 		case errors.Is(err, io.EOF) && f.loop:
 			if err := f.rewind(); err != nil {
 				return dst, err
@@ -96,7 +99,7 @@ func (f *OpusFile) Next(dst []byte) ([]byte, error) {
 		if f.room, err = ogg.Frames(f.room, p); err != nil {
 			return dst, err
 		}
-		f.next = f.room
+		f.next, f.some = f.room, f.some || len(f.room) > 0
 	}
 	from := len(dst)
 	dst = f.next[0].Append(dst)

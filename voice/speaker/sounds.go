@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Bounds of files that are played by name.
@@ -49,6 +50,36 @@ func (s Sounds) Open(name string, loop bool) (*OpusFile, error) {
 		return nil, fmt.Errorf("speaker: %w", err)
 	}
 	return OpenOpus(f, loop)
+}
+
+// openTime is how long a command waits for a file, which is read whole when it is opened.
+const openTime = 5 * time.Second
+
+// openWithin is Open for those who may not wait for a disk that hangs.
+func (s Sounds) openWithin(name string, loop bool) (*OpusFile, error) {
+	type result struct {
+		f   *OpusFile
+		err error
+	}
+	opened := make(chan result)
+	given := make(chan struct{})
+	go func() {
+		f, err := s.Open(name, loop)
+		select {
+		case opened <- result{f, err}:
+		case <-given:
+			if f != nil {
+				f.Close()
+			}
+		}
+	}()
+	select {
+	case r := <-opened:
+		return r.f, r.err
+	case <-time.After(openTime):
+		close(given)
+		return nil, fmt.Errorf("speaker: %q could not be read within %v: look whether the disk with %s works", name, openTime, s)
+	}
 }
 
 // Names lists files that may be played, by what they are called.

@@ -111,7 +111,10 @@ func New(cfg Config) *Set {
 	return s
 }
 
-// Close closes all channels and waits for all that runs.
+// closeWithin is how long Close waits for sources that are slow to give a frame, such as files of a disk that hangs.
+const closeWithin = 2 * time.Second
+
+// Close closes all channels and waits for all that runs, a moment at most where a source does not come back.
 func (s *Set) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -123,7 +126,15 @@ func (s *Set) Close() {
 	for _, c := range all {
 		c.Close()
 	}
-	s.running.Wait()
+	ended := make(chan struct{})
+	go func() {
+		s.running.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+	case <-time.After(closeWithin):
+	}
 }
 
 // Open makes a channel. It is silent until it is given something to play.
