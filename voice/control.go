@@ -75,6 +75,9 @@ func (g *Gateway) Unmute(player uuid.UUID) (was bool, err error) { return g.hub.
 // Mutes lists the mutes in force, that of everybody first.
 func (g *Gateway) Mutes() ([]mute.Record, error) { return g.hub.Mutes() }
 
+// MuteOf returns the mute on a player who is on the network, as the last turn knew it. It does not wait.
+func (g *Gateway) MuteOf(player uuid.UUID) mute.State { return g.hub.MuteOf(player) }
+
 // SetGroups changes the settings of groups. Switched off, requests close with 1003 and groups mean nothing, but are kept.
 func (g *Gateway) SetGroups(l group.Limits) error { return g.hub.SetGroups(l) }
 

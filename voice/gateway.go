@@ -22,6 +22,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/conn"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
@@ -57,6 +58,11 @@ type Config struct {
 	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
 	// not block. nil tells nobody.
 	Notice func(player uuid.UUID, why Reason)
+
+	// Muted has a player told of the mute that is on the player now and of what it was before; the Kind of either may be
+	// none. It is called for whoever is on the network, with a voice connection or without, once for each change and when
+	// somebody who is muted joins. It must not block. nil tells nobody.
+	Muted func(player uuid.UUID, was, is mute.State)
 }
 
 // Reason is why a player is told that nobody hears something; its String is a sentence for the player.
@@ -119,7 +125,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	h := hub.New(reg, cfg.Policy)
-	h.Log, h.Permissions, h.Store = cfg.Log, cfg.Permissions, cfg.Store
+	h.Log, h.Permissions, h.Store, h.Muted = cfg.Log, cfg.Permissions, cfg.Store, cfg.Muted
 	g.hub = h
 	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
 	g.conf = conn.Config{

@@ -88,10 +88,12 @@ type Program struct {
 type Config struct {
 	Network Network
 	Program Program
-	Voice   Voice                     // nil: there is no /voice
-	Hubs    []string                  // servers that /hub goes to, the first that is up; empty: there is no /hub
-	Aliases map[string][]string       // other names of commands
-	Texts   *Texts                    // nil: English
+	Voice   Voice               // nil: there is no /voice
+	Hubs    []string            // servers that /hub goes to, the first that is up; empty: there is no /hub
+	Aliases map[string][]string // other names of commands
+	Texts   *Texts              // nil: English
+	// Allowed tells whether a player may use what needs the permission, for what concerns several players. nil: nobody may.
+	Allowed func(p Player, permission string) bool
 	Limit   func(Player) bool         // false: this player is too fast; nil: nobody is. Asked once for each command.
 	Alert   func(packet.Text)         // shows an alert in the console or log; nil: nowhere
 	Extra   []command.Command[Source] // commands of others, in the same table

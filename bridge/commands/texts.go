@@ -79,6 +79,10 @@ var english = map[key]string{
 	"notice-soundboard-off": "The soundboard is switched off on this server",
 	"notice-soundboard":     "You may not use the soundboard here",
 	"notice-muted":          "Your voice is muted by the server",
+	"notice-muted-for":      "Your voice is muted for <duration> more",
+	"notice-muted-all":      "Everybody is muted",
+	"notice-muted-all-for":  "Everybody is muted for <duration> more",
+	"notice-reason":         ": <reason>",
 	"notice-speak":          "You may not speak here",
 
 	"lost-server":   "<red>You lost server <yellow><server></yellow>: <white><reason>",
@@ -116,8 +120,8 @@ var english = map[key]string{
 	"transfer-address": "<red><yellow><address></yellow> is no address: write host or host:port.",
 
 	"voice-no-player":     "<red>There is no player <yellow><player></yellow> here. Of somebody who is not here, write the UUID.",
-	"voice-no-duration":   "<red><yellow><duration></yellow> is no duration: write 30s, 10m, 1h30m or 7d, at most ten years. A reason begins with no digit.",
-	"voice-muted":         "<gray><yellow><player></yellow> is muted until you type <yellow>/voice unmute</yellow>.",
+	"voice-no-duration":   "<red><yellow><duration></yellow> is no duration. Type <yellow><form></yellow> with 30s, 10m, 1h30m or 7d, at most ten years, or with forever.",
+	"voice-muted":         "<gray><yellow><player></yellow> is muted until unmuted by <yellow>/voice unmute</yellow>.",
 	"voice-muted-for":     "<gray><yellow><player></yellow> is muted for <yellow><duration></yellow>.",
 	"voice-not-muted":     "<red><yellow><player></yellow> is not muted.",
 	"voice-unmuted":       "<gray>The mute of <yellow><player></yellow> is lifted.",
@@ -131,7 +135,22 @@ var english = map[key]string{
 	"voice-mute-by":       "<gray>, by <yellow><by></yellow>",
 	"voice-mute-left":     "<gray>, for <yellow><duration></yellow> more",
 	"voice-mute-reason":   "<gray> Reason: <reason>",
-	"voice-unstored":      "<gold>Changes in force that are not stored yet: <yellow><count></yellow>. A restart before they are would lose them: <problem>.",
+	// To others who may mute, about what one of them has done.
+	"staff-muted":       "<gray><yellow><by></yellow> mutes <yellow><player></yellow> until unmuted.",
+	"staff-muted-for":   "<gray><yellow><by></yellow> mutes <yellow><player></yellow> for <yellow><duration></yellow>.",
+	"staff-unmuted":     "<gray><yellow><by></yellow> lifts the mute of <yellow><player></yellow>.",
+	"staff-all-muted":   "<gray><yellow><by></yellow> mutes everybody who is not exempt.",
+	"staff-all-unmuted": "<gray><yellow><by></yellow> lifts the mute of everybody.",
+
+	// To whoever is muted.
+	"mute-begins":         "<gold>Your voice is muted until the staff lifts it. Nobody hears you.",
+	"mute-begins-for":     "<gold>Your voice is muted for <yellow><duration></yellow>. Nobody hears you.",
+	"mute-begins-all":     "<gold>Everybody is muted until the staff lifts it. Nobody hears you.",
+	"mute-begins-all-for": "<gold>Everybody is muted for <yellow><duration></yellow>. Nobody hears you.",
+	"mute-ends":           "<green>Your voice is no longer muted.",
+	"mute-ends-all":       "<green>The mute of everybody is over.",
+
+	"voice-unstored": "<gold>Changes in force that are not stored yet: <yellow><count></yellow>. A restart before they are would lose them: <problem>.",
 
 	// Clauses of one sentence, whose beginning and end are voice-why.
 	"voice-why":                "<gray><answer>.",

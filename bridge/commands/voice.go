@@ -221,25 +221,177 @@ func (c *Commands) mute(src Source, args []string, raw string) (understood bool,
 	}
 	args, raw = args[1:], behind(raw, 1)
 	k, lasts := key("voice-muted"), ""
-	if len(args) > 0 && '0' <= args[0][0] && args[0][0] <= '9' { // not a reason: who mistypes a duration must not mute for good
-		d, ok := parseSpan(args[0])
-		if !ok {
-			return true, fail("voice-no-duration", "duration", args[0])
-		}
+	d, words, err := duration(args)
+	if err != nil {
+		return true, err
+	}
+	if d > 0 {
 		m.Until = time.Now().Add(d)
 		k, lasts = "voice-muted-for", span(d)
-		raw = behind(raw, 1)
 	}
-	m.Reason = raw
+	m.Reason = behind(raw, words)
 	if err := c.cfg.Voice.Mute(m); err != nil {
 		return true, err
 	}
-	line := []packet.Text{c.text(src, k, "player", m.name(), "duration", lasts)}
-	if m.Reason != "" {
-		line = append(line, c.text(src, "voice-mute-reason", "reason", m.Reason))
+	told := func(locale string, protocol int32, k key) packet.Text {
+		line := []packet.Text{c.cfg.Texts.text(locale, k, "by", src.Name(), "player", m.name(), "duration", lasts)}
+		if m.Reason != "" {
+			line = append(line, c.cfg.Texts.text(locale, "voice-mute-reason", "reason", m.Reason))
+		}
+		return join(protocol, line...)
 	}
-	src.Send(join(protocolOf(src), line...))
+	src.Send(told(src.Locale(), protocolOf(src), k))
+	c.tellStaff(src, func(p Player) packet.Text { return told(p.Locale(), p.Protocol(), "staff-"+k[len("voice-"):]) })
 	return true, nil
+}
+
+// muteForm is how a mute is typed.
+const muteForm = "/voice mute <player> [duration] [reason]"
+
+// lasting are words in place of a duration for a mute that does not end by itself.
+var lasting = []string{"forever", "permanent", "permanently", "perm"}
+
+// duration reads the duration that a mute's words begin with, and tells how many of them it is. 0 is until unmuted.
+// Whoever mistypes a duration must not mute for good: what looks like one and is none, in digits or in words, at the
+// beginning or the end, is an error.
+func duration(args []string) (d time.Duration, words int, err error) {
+	no := func(said ...string) error {
+		return fail("voice-no-duration", "duration", strings.Join(said, " "), "form", muteForm)
+	}
+	if len(args) == 0 {
+		return 0, 0, nil
+	}
+	if slices.Contains(lasting, strings.ToLower(args[0])) {
+		return 0, 1, nil
+	}
+	if '0' <= args[0][0] && args[0][0] <= '9' {
+		d, ok := parseSpan(args[0])
+		if !ok {
+			return 0, 0, no(args[:min(len(args), 1+unitsIn(args[1:]))]...)
+		}
+		return d, 1, nil
+	}
+	lead := 0
+	switch strings.ToLower(args[0]) {
+	case "until", "till":
+		return 0, 0, no(args[:min(len(args), 2)]...)
+	case "for", "about", "around":
+		lead = 1
+	}
+	rest := args[lead:]
+	amount := 0
+	for amount < len(rest) && isAmount(rest[amount]) {
+		amount++
+	}
+	if amount > 0 && unitsIn(rest[amount:]) > 0 {
+		return 0, 0, no(args[:lead+amount+1]...)
+	}
+	if len(rest) > 0 && (looksTimed(rest[0]) || unitsIn(rest[:1]) > 0 && (len(rest) == 1 || isAmount(rest[1]))) {
+		return 0, 0, no(args[:lead+1]...)
+	}
+	if last := args[len(args)-1]; looksTimed(last) {
+		return 0, 0, no(last)
+	}
+	return 0, 0, nil
+}
+
+// unitsIn is 1 when the first of words is a unit of time, else 0.
+func unitsIn(words []string) int {
+	if len(words) == 0 {
+		return 0
+	}
+	switch strings.TrimSuffix(strings.TrimRight(strings.ToLower(words[0]), ".,;!"), "s") {
+	case "s", "sec", "second", "m", "min", "minute", "h", "hr", "hour", "d", "day", "w", "wk", "week", "mon", "month", "y", "yr", "year":
+		return 1
+	}
+	return 0
+}
+
+// amounts are words for numbers.
+var amounts = strings.Fields("a an one two three four five six seven eight nine ten eleven twelve fifteen twenty thirty " +
+	"forty forty-five fifty sixty ninety hundred half couple few several")
+
+func isAmount(word string) bool {
+	if slices.Contains(amounts, strings.ToLower(word)) {
+		return true
+	}
+	_, err := strconv.ParseFloat(strings.TrimLeft(word, "+-~"), 64)
+	return err == nil
+}
+
+// looksTimed tells whether a word is a duration, or nearly: 10m, +10m, 10min, m10, 1.5h.
+func looksTimed(word string) bool {
+	if _, ok := parseSpan(strings.TrimLeft(word, "+-~")); ok {
+		return true
+	}
+	digits := func(r rune) bool { return '0' <= r && r <= '9' || r == '.' || r == ',' }
+	number := strings.TrimLeft(word, "+-~")
+	if unit := strings.TrimLeftFunc(number, digits); unit != number && unitsIn([]string{unit}) > 0 {
+		return true
+	}
+	unit := strings.TrimRightFunc(number, digits)
+	return unit != number && unitsIn([]string{unit}) > 0
+}
+
+// tellStaff tells everybody but src who may mute.
+func (c *Commands) tellStaff(src Source, text func(p Player) packet.Text) {
+	if c.cfg.Allowed == nil {
+		return
+	}
+	for _, p := range c.cfg.Network.Players() {
+		if who := src.Player(); (who == nil || who.ID() != p.ID()) && c.cfg.Allowed(p, Permission("voice.mute")) {
+			p.Send(text(p))
+		}
+	}
+}
+
+func (c *Commands) tellStaffOf(src Source, k key, named ...string) {
+	c.tellStaff(src, func(p Player) packet.Text {
+		return c.cfg.Texts.text(p.Locale(), k, append(named, "by", src.Name())...)
+	})
+}
+
+// Silence is a mute as the player on whom it is is told of it.
+type Silence struct {
+	All    bool          // everybody is muted
+	Left   time.Duration // 0: until it is lifted
+	Reason string        // empty: none was given
+}
+
+// Muted is what players are told when they are muted.
+func (t *Texts) Muted(locale string, protocol int32, s Silence) packet.Text {
+	line := []packet.Text{t.silence(locale, "mute-begins", s)}
+	if s.Reason != "" {
+		line = append(line, t.text(locale, "voice-mute-reason", "reason", s.Reason))
+	}
+	return join(protocol, line...)
+}
+
+// StillMuted is what players are told who speak and are muted, as it is shown above the hot bar.
+func (t *Texts) StillMuted(locale string, s Silence) string {
+	text := t.silence(locale, "notice-muted", s).String()
+	if s.Reason != "" {
+		text += t.text(locale, "notice-reason", "reason", s.Reason).String()
+	}
+	return text
+}
+
+// Unmuted is what players are told when they are no longer muted.
+func (t *Texts) Unmuted(locale string, all bool) packet.Text {
+	if all {
+		return t.text(locale, "mute-ends-all")
+	}
+	return t.text(locale, "mute-ends")
+}
+
+func (t *Texts) silence(locale string, k key, s Silence) packet.Text {
+	if s.All {
+		k += "-all"
+	}
+	if s.Left > 0 {
+		k += "-for"
+	}
+	return t.text(locale, k, "duration", span(s.Left))
 }
 
 func (c *Commands) unmute(src Source, args []string, _ string) (understood bool, err error) {
@@ -271,6 +423,7 @@ func (c *Commands) unmute(src Source, args []string, _ string) (understood bool,
 		return true, fail("voice-not-muted", "player", name)
 	}
 	c.answer(src, "voice-unmuted", "player", name)
+	c.tellStaffOf(src, "staff-unmuted", "player", name)
 	return true, nil
 }
 
@@ -281,6 +434,7 @@ func (c *Commands) muteAll(src Source, args []string, _ string) (understood bool
 			return true, err
 		}
 		c.answer(src, "voice-all-muted")
+		c.tellStaffOf(src, "staff-all-muted")
 	case len(args) == 1 && strings.EqualFold(args[0], "off"):
 		was, err := c.cfg.Voice.Unmute(uuid.Nil)
 		switch {
@@ -290,6 +444,7 @@ func (c *Commands) muteAll(src Source, args []string, _ string) (understood bool
 			return true, fail("voice-all-not-muted")
 		}
 		c.answer(src, "voice-all-unmuted")
+		c.tellStaffOf(src, "staff-all-unmuted")
 	default:
 		return false, nil
 	}

@@ -36,6 +36,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
@@ -213,7 +214,8 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		Listed: listed(reg, func() bool { return a.desk.office.Load().allSeen }),
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{
-		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: notice(server.Player, a.desk.say),
+		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: func(id uuid.UUID, why voice.Reason) { a.desk.teller().notice(id, why) },
+		Muted: func(id uuid.UUID, was, is mute.State) { a.desk.teller().muted(id, was, is) },
 		Store: state, Sounds: a.now.conf.Voice.Sounds, Speakers: state.Speakers(),
 	}, reg)
 	a.desk.world, a.desk.server, a.desk.voice, a.desk.store = reg, server, gateway, on

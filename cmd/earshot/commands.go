@@ -105,7 +105,10 @@ func (d *desk) compile(o *office) (err error) {
 	cfg := commands.Config{
 		Network: commandNetwork{d}, Hubs: o.hubs, Aliases: o.aliases,
 		Program: commands.Program{Version: release(), Status: d.status, Reload: d.reload, Dump: d.dump, Drain: d.drain, Shutdown: d.shutdown},
-		Alert:   func(t packet.Text) { d.log.Info("alert", "text", t.String()) },
+		Allowed: func(p commands.Player, permission string) bool {
+			return d.perms.Of(p.ID(), p.Name(), d.level(p.ID())).Allows(permission)
+		},
+		Alert: func(t packet.Text) { d.log.Info("alert", "text", t.String()) },
 	}
 	if cfg.Texts, err = commands.NewTexts(o.texts); err != nil {
 		return fmt.Errorf("languages: %w", err)

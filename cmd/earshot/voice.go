@@ -3,18 +3,20 @@ package main
 import (
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
-	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 )
@@ -94,13 +96,54 @@ var notices = map[voice.Reason]string{
 	voice.SpeakRefused: "notice-speak",
 }
 
-// notice tells players on their action bars why nobody hears them.
-func notice(player func(uuid.UUID) session.Player, say func(locale, key string, named ...string) packet.Text) func(uuid.UUID, voice.Reason) {
-	return func(id uuid.UUID, why voice.Reason) {
-		if p := player(id); p != nil {
-			p.ActionBar(say(p.Locale(), notices[why]).String()) // who has too much waiting, or has left, goes without
-		}
+// teller tells players what holds for their voices.
+type teller struct {
+	player func(uuid.UUID) session.Player // nil: has left
+	texts  func() *commands.Texts
+	muteOf func(uuid.UUID) mute.State
+}
+
+// teller is one of this network.
+func (d *desk) teller() teller {
+	return teller{
+		d.server.Player, func() *commands.Texts { return d.office.Load().commands.Texts() },
+		func(id uuid.UUID) mute.State { return d.voice.MuteOf(id) },
 	}
+}
+
+// notice tells players on their action bars why nobody hears them, and where that is a mute, for how long and why.
+func (t teller) notice(id uuid.UUID, why voice.Reason) {
+	p := t.player(id)
+	if p == nil {
+		return
+	}
+	text := ""
+	if s := t.muteOf(id); why == voice.ServerMuted && s.Kind != line.NotMuted {
+		text = t.texts().StillMuted(p.Locale(), silence(s))
+	} else {
+		text = t.texts().Say(p.Locale(), notices[why]).String()
+	}
+	p.ActionBar(text) // who has too much waiting, or has left, goes without
+}
+
+// muted tells players in the chat of the mutes on them.
+func (t teller) muted(id uuid.UUID, was, is mute.State) {
+	p := t.player(id)
+	switch {
+	case p == nil:
+	case is.Kind == line.NotMuted:
+		p.Message(t.texts().Unmuted(p.Locale(), was.Kind == line.MutedServer))
+	default:
+		p.Message(t.texts().Muted(p.Locale(), p.Protocol(), silence(is)))
+	}
+}
+
+func silence(s mute.State) commands.Silence {
+	of := commands.Silence{All: s.Kind == line.MutedServer, Reason: s.Reason}
+	if !s.Until.IsZero() {
+		of.Left = max(time.Until(s.Until), 1)
+	}
+	return of
 }
 
 // rights tells voice what a player may do. Until the backend has said where a player is, his operator level is not known

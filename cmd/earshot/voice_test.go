@@ -4,6 +4,8 @@ import (
 	"maps"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -11,10 +13,12 @@ import (
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/mute"
 )
 
 func TestVoiceSettings(t *testing.T) {
@@ -89,40 +93,102 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// barred is a player who keeps what the action bar shows.
+// barred is a player who keeps what the action bar and the chat show.
 type barred struct {
 	session.Player
-	locale string
-	lines  []string
+	locale     string
+	bar, lines []string
 }
 
-func (b *barred) Locale() string { return b.locale }
+func (b *barred) Locale() string              { return b.locale }
+func (b *barred) Protocol() int32             { return 775 }
+func (b *barred) ActionBar(text string) error { b.bar = append(b.bar, text); return nil }
+func (b *barred) Message(t packet.Text) error { b.lines = append(b.lines, t.String()); return nil }
 
-func (b *barred) ActionBar(text string) error { b.lines = append(b.lines, text); return nil }
+func (b *barred) take() (bar, lines string) {
+	bar, lines = strings.Join(b.bar, "; "), strings.Join(b.lines, "; ")
+	b.bar, b.lines = nil, nil
+	return bar, lines
+}
 
-func TestNotice(t *testing.T) {
-	texts, err := commands.NewTexts(map[string]map[string]string{"de": {"notice-speak": "Du darfst hier nicht sprechen"}})
+func telling(t *testing.T, p *barred, id uuid.UUID, state *mute.State) teller {
+	texts, err := commands.NewTexts(map[string]map[string]string{"de": {"notice-speak": "Du darfst hier nicht sprechen", "mute-ends": "Du bist wieder zu hören."}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, p := uuid.New(), &barred{locale: "de_at"}
-	tell := notice(func(who uuid.UUID) session.Player {
-		if who == id {
-			return p
-		}
-		return nil
-	}, texts.Say)
-	tell(uuid.New(), voice.ServerMuted) // has left
-	tell(id, voice.ServerMuted)
-	tell(id, voice.SpeakRefused)
-	if got := strings.Join(p.lines, "; "); got != "Your voice is muted by the server; Du darfst hier nicht sprechen" {
+	return teller{
+		func(who uuid.UUID) session.Player {
+			if who == id {
+				return p
+			}
+			return nil
+		}, func() *commands.Texts { return texts }, func(uuid.UUID) mute.State { return *state },
+	}
+}
+
+func TestNotice(t *testing.T) {
+	id, p, state := uuid.New(), &barred{locale: "de_at"}, mute.State{}
+	tell := telling(t, p, id, &state)
+	tell.notice(uuid.New(), voice.ServerMuted) // has left
+	tell.notice(id, voice.ServerMuted)
+	tell.notice(id, voice.SpeakRefused)
+	if got, _ := p.take(); got != "Your voice is muted by the server; Du darfst hier nicht sprechen" {
 		t.Error(got)
 	}
 	for why, key := range notices {
-		if got := texts.Say("", key).String(); got != why.String() {
+		if got := tell.texts().Say("", key).String(); got != why.String() {
 			t.Errorf("%v is told as %q", why, got)
 		}
 	}
+}
+
+// Whoever speaks and is muted is reminded of it with the time that is left and the reason.
+func TestMutedPlayersAreReminded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		id, p, state := uuid.New(), &barred{}, mute.State{}
+		tell := telling(t, p, id, &state)
+		in := time.Now().Add(10 * time.Minute)
+		for want, s := range map[string]mute.State{
+			"Your voice is muted by the server":           {Kind: line.MutedPlayer},
+			"Your voice is muted for 10m more: <red>spam": {Kind: line.MutedPlayer, Until: in, Reason: "<red>spam"},
+			"Everybody is muted: event":                   {Kind: line.MutedServer, Reason: "event"},
+			"Everybody is muted for 10m more":             {Kind: line.MutedServer, Until: in},
+		} {
+			state = s
+			tell.notice(id, voice.ServerMuted)
+			if got, _ := p.take(); got != want {
+				t.Errorf("told %q, want %q", got, want)
+			}
+		}
+	})
+}
+
+// The beginning and the end of a mute are told in the chat, in the player's language.
+func TestMutesAreToldInTheChat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		none, in := mute.State{}, time.Now().Add(90*time.Minute)
+		one, all := mute.State{Kind: line.MutedPlayer, Until: in, Reason: "spam"}, mute.State{Kind: line.MutedServer}
+		for _, c := range []struct {
+			was, is      mute.State
+			locale, want string
+		}{
+			{none, one, "", "Your voice is muted for 1h30m. Nobody hears you. Reason: spam"},
+			{none, mute.State{Kind: line.MutedPlayer}, "", "Your voice is muted until the staff lifts it. Nobody hears you."},
+			{one, all, "", "Everybody is muted until the staff lifts it. Nobody hears you."},
+			{none, mute.State{Kind: line.MutedServer, Until: in}, "", "Everybody is muted for 1h30m. Nobody hears you."},
+			{all, none, "", "The mute of everybody is over."},
+			{one, none, "", "Your voice is no longer muted."},
+			{one, none, "de_de", "Du bist wieder zu hören."},
+		} {
+			id, p, state := uuid.New(), &barred{locale: c.locale}, c.is
+			tell := telling(t, p, id, &state)
+			tell.muted(uuid.New(), c.was, c.is) // has left
+			tell.muted(id, c.was, c.is)
+			if bar, got := p.take(); got != c.want || bar != "" {
+				t.Errorf("told %q %q, want %q", bar, got, c.want)
+			}
+		}
+	})
 }
 
 // BenchmarkRights is what a turn asks for each of a thousand players.

@@ -113,6 +113,9 @@ type Hub struct {
 	Log         *slog.Logger
 	Permissions func(player uuid.UUID) Bits // asked for each member in each turn; must not block. nil: [Open] for all
 	Store       Store                       // of state that lasts; nil: it does not
+	// Muted is called in a turn for each player on the network on whom another mute is in force than before, or none any
+	// more. It must not block. nil: nobody is told.
+	Muted func(player uuid.UUID, was, is mute.State)
 
 	reg    *world.Registry
 	policy route.Policy
@@ -145,6 +148,9 @@ type Hub struct {
 	groups    *group.State
 	mutes     *mute.Book
 	mutesSeen uint64
+	muteNews  bool                         // some may have been made or lifted since tellMuted
+	muteKnown map[*world.Player]mute.State // what Muted was called with, of those who are muted
+	silenced  sync.Map                     // the same by UUID, for anybody
 	answers   []answer
 	late      []func() // to be done when the table is in force
 
@@ -173,7 +179,8 @@ func New(reg *world.Registry, p route.Policy) *Hub {
 	h := &Hub{
 		reg: reg, policy: p, wake: make(chan struct{}, 1), ended: make(chan struct{}), Log: slog.Default(),
 		ranges: 1, groups: group.New(group.Limits{}), mutes: mute.New(), relation: relation.NewCompiler(),
-		compiler: route.NewCompiler(p), book: roster.New(), byID: make(map[uuid.UUID]*Member),
+		muteKnown: make(map[*world.Player]mute.State),
+		compiler:  route.NewCompiler(p), book: roster.New(), byID: make(map[uuid.UUID]*Member),
 	}
 	h.compiler.SetGroups(h.groups)
 	return h
@@ -332,6 +339,9 @@ func (h *Hub) tellAll(now time.Time, flush bool) (next time.Duration) {
 	}
 	for _, m := range h.members {
 		h.showControls(m, now)
+	}
+	if flush || h.muteNews {
+		h.tellMuted(now)
 	}
 	if !h.showGroups(now, flush) {
 		next = soon

@@ -54,6 +54,7 @@ func (h *Hub) judge(now time.Time) (next time.Time) {
 	next = h.mutes.Expire(now)
 	all := h.mutes.Revision() != h.mutesSeen
 	h.mutesSeen = h.mutes.Revision()
+	h.muteNews = h.muteNews || all
 	for _, m := range h.members {
 		if m.judged && !all {
 			continue
