@@ -155,7 +155,7 @@ permissions:
 
 	ann.Skip("moved")
 	bob.Skip("moved")
-	told := map[*peer.Bot][]string{ann: {"taken to other servers", "Taking you to b"}, bob: {"Taking you to b"}}
+	told := map[*peer.Bot][]string{ann: {"taken to other servers", "Taking you to b", "Server a: 2 of 2 moved"}, bob: {"Taking you to b"}}
 	ann.Chat("/earshot drain a move")
 	for bot, left := range told {
 		bot.Await("chat", func(e peer.Event) bool { // she may be told of her journey before she is answered
@@ -169,4 +169,49 @@ permissions:
 	says(ann, "/earshot drain a off", "gets players again")
 	bots.Join(p.addr, "Dan")
 	a.Joined("Dan")
+}
+
+// TestDrainingSaysWhatItDid: whoever empties a server with nowhere to go for its players is told so, by name; and when it is
+// stopped then, they are told that it was being emptied.
+func TestDrainingSaysWhatItDid(t *testing.T) {
+	const version = "1.20.4"
+	a := peer.Backend(t, version, peer.None, "")
+	p := start(t, fmt.Sprintf("online: false\ntry: [a]\nservers: {a: {address: %q}}\npermissions: {players: {Ann: {nodes: [\"earshot.*\"]}}}\n", a.Addr))
+	bots := peer.NewBots(t, version)
+	ann, bob := bots.Join(p.addr, "Ann"), bots.Join(p.addr, "Bob")
+	a.Joined("Bob")
+	ann.Chat("/earshot drain a move")
+	ann.Await("chat", func(e peer.Event) bool {
+		return strings.Contains(e.Text, "Server a: 0 of 2 moved; 2 have no other server: Ann, Bob")
+	})
+	a.Drop("Bob")
+	bob.Await("kicked", func(e peer.Event) bool {
+		return strings.Contains(e.Text, "Server a is being emptied, and no other server takes you")
+	})
+}
+
+// TestSilentInConfiguration: a server takes a player and says nothing more. The player, who has nothing to say either, is
+// back where he was, and is told why; a newcomer is on the next server.
+func TestSilentInConfiguration(t *testing.T) {
+	for _, version := range []string{"1.20.4", "26.1"} {
+		alongside(t, version, func(t *testing.T) {
+			a, b := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")
+			b.Hold(true)
+			p := start(t, fmt.Sprintf("online: false\ntry: [a]\nhosts: {b.example.net: {try: [b, a]}}\nservers: {a: {address: %q}, b: {address: %q}}\n"+
+				"timeouts: {read: 6s, backend-configuration: 9s}\n", a.Addr, b.Addr))
+			bots := peer.NewBots(t, version)
+			ann := bots.Join(p.addr, "Ann")
+			a.Joined("Ann")
+			a.Skip("join", "Ann")
+			ann.Chat("/server b")
+			bob := bots.DialAs(p.addr, "Bob", "b.example.net")
+			a.Joined("Ann")
+			ann.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "Cannot take you to b") })
+			bob.Spawned()
+			a.Joined("Bob")
+			if n := p.metric(`earshot_connections_ended_total{why="idle"}`); n != 0 {
+				t.Errorf("%v players were taken for dead", n)
+			}
+		})
+	}
 }

@@ -253,3 +253,33 @@ func TestReloadVoice(t *testing.T) {
 	ann.bot.Await("payload", func(e peer.Event) bool { return e.Channel == offer.Handshake })
 	ann.connect(client.Config{Ask: caps.Newest()})
 }
+
+// TestReloadReachesPlayers: which servers there are to go to counts for players who are on: when theirs dies they go to
+// the new list, and to a server that has got another address they go by its name.
+func TestReloadReachesPlayers(t *testing.T) {
+	for _, version := range []string{"1.12.2", "1.20.4"} {
+		alongside(t, version, func(t *testing.T) {
+			a, b, d := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")
+			p := start(t, fmt.Sprintf("online: false\ntry: [a]\nservers: {a: {address: %q}, b: {address: %q}}\n", a.Addr, b.Addr))
+			ann := peer.NewBots(t, version).Join(p.addr, "Ann")
+			a.Joined("Ann")
+			ann.Chat("/server b")
+			b.Joined("Ann")
+			ann.Await("moved", nil)
+			p.write(fmt.Sprintf("online: false\ntry: [lobby]\nservers: {b: {address: %q}, lobby: {address: %q}}\n", b.Addr, d.Addr))
+			p.says(1, "the configuration was read again")
+			b.Drop("Ann")
+			d.Joined("Ann")
+			ann.Await("moved", nil)
+
+			p.write(fmt.Sprintf("online: false\ntry: [lobby]\nservers: {lobby: {address: %q}}\n", a.Addr))
+			p.says(2, "the configuration was read again")
+			a.Skip("join", "Ann")
+			ann.Chat("/server lobby")
+			a.Joined("Ann")
+			ann.Await("moved", nil)
+			ann.Chat("/server lobby")
+			ann.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "You are on lobby already") })
+		})
+	}
+}

@@ -266,8 +266,11 @@ func (p *Server) Health() []health.Facts { return p.core.Health() }
 // Checks is how many checks of servers have failed so far, and how many were answered.
 func (p *Server) Checks() (failed, answered uint64) { return p.core.Checks() }
 
-// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers.
-func (p *Server) Drain(server string, on, move bool) error { return p.core.Drain(server, on, move) }
+// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers; see
+// [session.Core.Drain].
+func (p *Server) Drain(server string, on, move bool, done func(session.Emptied)) error {
+	return p.core.Drain(server, on, move, done)
+}
 
 // Counters are what has happened so far.
 func (p *Server) Counters() *session.Counters { return &p.core.Counters }

@@ -76,12 +76,19 @@ type Program struct {
 	// Reload puts a changed configuration in force, whole or not at all. It says what changed, and what would have but
 	// needs a restart.
 	Reload func(context.Context) (changes, restart []string, err error)
-	// Drain keeps new players off a server, or no longer; move takes those away who are there, a few at a time.
-	Drain func(server string, on, move bool) error
+	// Drain keeps new players off a server, or no longer; move takes those away who are there, a few at a time, and calls done
+	// when each has been tried, from another goroutine.
+	Drain func(server string, on, move bool, done func(Emptied)) error
 	// Dump writes what helps to find a fault, and says where.
 	Dump func(context.Context) (file string, err error)
 	// Shutdown begins the end of the program and returns. Players are told the reason if there is one.
 	Shutdown func(reason string)
+}
+
+// Emptied is what became of those who were on a server when it was to be emptied.
+type Emptied struct {
+	Players, Moved, Left int      // all; of these, on another server now; and gone from the proxy
+	Nowhere, Refused     []string // names of who is still there: no other server of the list is up; no other took them
 }
 
 // Config is what the commands work on. Network is required.

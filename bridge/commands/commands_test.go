@@ -50,6 +50,7 @@ type player struct {
 	protocol             int32
 	ping                 time.Duration
 	refuse               error
+	elsewhere            bool // the server the player is on has got another address
 	did                  []string
 }
 
@@ -60,10 +61,14 @@ func (p *player) Locale() string      { return p.locale }
 func (p *player) Server() string      { return p.server }
 func (p *player) Ping() time.Duration { return p.ping }
 func (p *player) Connect(server string) error {
-	if p.refuse == nil {
-		p.did = append(p.did, "connect "+server)
+	switch {
+	case p.refuse != nil:
+		return p.refuse
+	case strings.EqualFold(server, p.server) && !p.elsewhere:
+		return errors.New("already connected")
 	}
-	return p.refuse
+	p.did = append(p.did, "connect "+server)
+	return nil
 }
 func (p *player) Transfer(host string, port uint16) error {
 	if p.refuse == nil {
@@ -584,4 +589,29 @@ func FuzzFill(f *testing.F) {
 			t.Fatalf("%q became %s, as text %q, want %q", s, got.JSON(775), got.String(), want)
 		}
 	})
+}
+
+// TestServerElsewhere: whoever is on a server that has got another address is taken there by its name, as to any other.
+func TestServerElsewhere(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		for text, answer := range map[string][2]string{
+			"server survival":     {"You are on Survival already.", "To Survival"},
+			"hub":                 {"You are in the lobby already.", "To Survival"},
+			"send Notch survival": {"Notch is on Survival already.", "On the way to Survival: 1."},
+		} {
+			n, cfg := setup()
+			cfg.Hubs = []string{"Survival"}
+			p := n.players[0]
+			p.server, p.elsewhere = "Survival", elsewhere
+			src := &source{player: p}
+			must(t, cfg).Execute(t.Context(), src, text)
+			want := answer[0]
+			if elsewhere {
+				want = answer[1]
+			}
+			if got := strings.Join(append(src.answers(), p.did...), "|"); !strings.Contains(got, want) || strings.Contains(got, "connect Survival") != elsewhere {
+				t.Errorf("%s, another address %v: %q, want %q", text, elsewhere, got, want)
+			}
+		}
+	}
 }

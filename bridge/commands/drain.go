@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/earshot-mc/earshot/proxy/command"
@@ -41,9 +42,37 @@ func (c *Commands) drain(src Source, args []string) error {
 	if !ok {
 		return usage
 	}
-	if err := c.cfg.Program.Drain(s.Name, how != "off", how == "move"); err != nil {
+	told := make(chan struct{})
+	defer close(told) // what came of it is told after that it has begun
+	err = c.cfg.Program.Drain(s.Name, how != "off", how == "move", func(e Emptied) {
+		<-told
+		c.emptied(src, s.Name, e)
+	})
+	if err != nil {
 		return err
 	}
 	c.answer(src, k, "server", s.Name)
 	return nil
+}
+
+// emptied tells src what became of the players of a server.
+func (c *Commands) emptied(src Source, server string, e Emptied) {
+	if e.Players == 0 {
+		c.answer(src, "drain-nobody", "server", server)
+		return
+	}
+	line := []packet.Text{c.text(src, "drain-moved", "server", server, "moved", strconv.Itoa(e.Moved), "count", strconv.Itoa(e.Players))}
+	part := func(k key, n int, names []string) {
+		if n > 0 {
+			listed := strings.Join(names[:min(len(names), maxListed)], ", ")
+			if more := len(names) - maxListed; more > 0 {
+				listed = c.text(src, "glist-more", "names", listed, "count", strconv.Itoa(more)).String()
+			}
+			line = append(line, c.text(src, k, "count", strconv.Itoa(n), "names", listed))
+		}
+	}
+	part("drain-nowhere", len(e.Nowhere), e.Nowhere)
+	part("drain-refused", len(e.Refused), e.Refused)
+	part("drain-left", e.Left, nil)
+	src.Send(join(protocolOf(src), line...))
 }

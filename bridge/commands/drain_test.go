@@ -14,7 +14,7 @@ func drained() (n *network, cfg Config, did *[]string) {
 	n.servers[3].Draining = true
 	did = new([]string)
 	cfg.Hubs = []string{"empty", "lobby"}
-	cfg.Program.Drain = func(server string, on, move bool) error {
+	cfg.Program.Drain = func(server string, on, move bool, done func(Emptied)) error {
 		if server == "broken" {
 			return errors.New("no luck")
 		}
@@ -74,6 +74,42 @@ func TestDrain(t *testing.T) {
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%q is completed by %q, want %q", text, got, want)
+		}
+	}
+}
+
+// TestDrainSaysWhatItDid: whoever empties a server is told what became of its players, by name where they are still there.
+func TestDrainSaysWhatItDid(t *testing.T) {
+	many := make([]string, maxListed+2)
+	for i := range many {
+		many[i] = "n"
+	}
+	for _, c := range []struct {
+		e    Emptied
+		want string
+	}{
+		{Emptied{}, "Nobody was on server Survival."},
+		{Emptied{Players: 4, Moved: 4}, "Server Survival: 4 of 4 moved"},
+		{Emptied{Players: 4, Moved: 1, Nowhere: []string{"Ann", "Bob", "Cid"}}, "Server Survival: 1 of 4 moved; 3 have no other server: Ann, Bob, Cid"},
+		{Emptied{Players: 4, Left: 1, Nowhere: []string{"Ann"}, Refused: []string{"Bob", "Cid"}}, "Server Survival: 0 of 4 moved; 1 have no other server: Ann; 2 stay, since no other server took them: Bob, Cid; 1 left the game"},
+		{Emptied{Players: len(many), Nowhere: many}, "and 2 more"},
+	} {
+		n, cfg, _ := drained()
+		var ended chan struct{}
+		cfg.Program.Drain = func(_ string, _, _ bool, done func(Emptied)) error {
+			ended = make(chan struct{})
+			go func() {
+				defer close(ended)
+				done(c.e)
+			}()
+			return nil
+		}
+		for _, src := range []*source{{}, {player: n.players[0]}} {
+			must(t, cfg).Execute(t.Context(), src, "earshot drain survival move")
+			<-ended
+			if got := strings.Join(src.answers(), "|"); !strings.Contains(got, c.want) {
+				t.Errorf("%+v: told %q, want %q", c.e, got, c.want)
+			}
 		}
 	}
 }

@@ -125,13 +125,14 @@ func (c *Commands) server(_ context.Context, src Source, args []string) error {
 
 // move takes src itself to a server.
 func (c *Commands) move(src Source, s Server) error {
-	if here(src, s.Name) {
-		return fail("connected", "server", s.Name)
-	}
-	if s.Draining && !src.Allowed(Permission("earshot.drain")) { // who drains may look
+	on := here(src, s.Name)
+	if s.Draining && !on && !src.Allowed(Permission("earshot.drain")) { // who drains may look
 		return fail("draining", "server", s.Name)
 	}
-	if err := src.Player().Connect(s.Name); err != nil {
+	if err := src.Player().Connect(s.Name); err != nil { // where he is already he goes if that has another address now
+		if on {
+			return fail("connected", "server", s.Name)
+		}
 		return err
 	}
 	c.answer(src, "connecting", "server", s.Name)
@@ -279,11 +280,10 @@ func (c *Commands) send(_ context.Context, src Source, args []string) error {
 	}
 	moved, failed := 0, error(nil)
 	for _, p := range list {
-		if strings.EqualFold(p.Server(), s.Name) {
-			continue
-		}
 		if err := p.Connect(s.Name); err != nil {
-			failed = err
+			if !strings.EqualFold(p.Server(), s.Name) {
+				failed = err
+			}
 			continue
 		}
 		moved++
@@ -308,7 +308,10 @@ func (c *Commands) hub(_ context.Context, src Source, _ []string) error {
 	if src.Player() == nil {
 		return fail("player-only")
 	}
-	if slices.ContainsFunc(c.cfg.Hubs, func(h string) bool { return here(src, h) }) {
+	if i := slices.IndexFunc(c.cfg.Hubs, func(h string) bool { return here(src, h) }); i >= 0 {
+		if s, err := c.findServer(c.cfg.Hubs[i]); err == nil && c.move(src, s) == nil {
+			return nil // it has another address now
+		}
 		return fail("hub-here")
 	}
 	for _, h := range c.cfg.Hubs {

@@ -33,7 +33,9 @@ func fallback(s *session.Settings, l *configs.Loaded) error {
 }
 
 // drain implements commands.Program's Drain.
-func (d *desk) drain(server string, on, move bool) error { return d.server.Drain(server, on, move) }
+func (d *desk) drain(server string, on, move bool, done func(commands.Emptied)) error {
+	return d.server.Drain(server, on, move, func(e session.Emptied) { done(commands.Emptied(e)) })
+}
 
 // draining reports whether a server is to get no new players.
 func (d *desk) draining(server string) bool {

@@ -116,6 +116,21 @@ func (b *Board) Watch(names []string, p Policy) {
 	b.poke()
 }
 
+// Moved says that a server is somewhere else now: how it did before says nothing any more. It is drained as it was.
+func (b *Board) Moved(name string) {
+	b.about(name, func(s *server) {
+		s.failures, s.doubt, s.trial, s.alive, s.why = 0, time.Time{}, time.Time{}, time.Time{}, nil
+		b.turn(s, Closed)
+		if !s.asking {
+			s.next, s.wait = time.Time{}, soonest
+			if b.policy.Interval > 0 {
+				s.next = time.Now()
+			}
+			b.poke()
+		}
+	})
+}
+
 // Run checks servers until ctx ends.
 func (b *Board) Run(ctx context.Context) {
 	var checks sync.WaitGroup

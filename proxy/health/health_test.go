@@ -323,3 +323,18 @@ func TestDraining(t *testing.T) {
 		}
 	}, "a", "b")
 }
+
+// TestMoved: of a server that has got another address nothing is known, but that it is drained.
+func TestMoved(t *testing.T) {
+	b := New(func(context.Context, string) error { return errors.New("not there") }, nil)
+	b.Watch([]string{"a"}, Policy{Failures: 1})
+	b.Drain("a", true)
+	b.Failed("a", errors.New("gone"))
+	if b.Usable("a") {
+		t.Fatal("usable")
+	}
+	b.Moved("A")
+	if f := b.Servers()[0]; !b.Usable("a") || !b.Draining("a") || f.State != Closed || f.Failures != 0 || b.AliveSince("a", time.Time{}) {
+		t.Errorf("it is %+v", f)
+	}
+}

@@ -31,11 +31,10 @@ type link struct {
 	pings   questions // it sent the client in configuration
 }
 
-// plan is where a player without a backend is to be tried.
+// plan is how a player without a backend is to be tried on those of the list, which is looked up at each step.
 type plan struct {
-	names  []string
-	failed map[string]bool // servers that failed, in lower case: each is tried once
-	first  *failure        // why the player lost the server it was on; nil for a newcomer
+	failed map[string]string // servers that failed, in lower case, with the address: each is tried once
+	first  *failure          // why the player lost the server it was on; nil for a newcomer
 	last   *failure
 	notice *packet.Text // what the player is told once it is on another server
 	tried  int          // of names, besides the built-in world
@@ -43,12 +42,18 @@ type plan struct {
 }
 
 // fail notes a server not to be tried again.
-func (p *plan) fail(name string, f failure) {
+func (p *plan) fail(b *backend.Server, f failure) {
 	if p.failed == nil {
-		p.failed = map[string]bool{}
+		p.failed = map[string]string{}
 	}
-	p.failed[strings.ToLower(name)] = true
+	p.failed[strings.ToLower(b.Name)] = b.Address
 	p.last = &f
+}
+
+// has reports whether a server has failed, where it is now.
+func (p *plan) has(b *backend.Server) bool {
+	at, ok := p.failed[strings.ToLower(b.Name)]
+	return ok && at == b.Address
 }
 
 // failure is why a backend did not take the player.
@@ -67,17 +72,17 @@ type dialed struct {
 
 // begin looks for the first backend of a newcomer.
 func (s *Session) begin() {
-	s.plan = plan{names: s.tryList()}
+	s.plan = plan{}
 	s.advance()
 }
 
-// advance tries the next backend of the plan. Names that stand for no server do not end the search. When it has taken
+// advance tries the next backend of the list. Names that stand for no server do not end the search. When it has taken
 // too much already only the built-in world is left.
 func (s *Session) advance() {
-	p, set := &s.plan, s.set()
-	for _, name := range p.names {
-		if !p.failed[strings.ToLower(name)] && set.server(name) == nil {
-			p.fail(name, failure{EndNoServer, s.because("kick-no-server")})
+	p, set, list := &s.plan, s.set(), s.tryList()
+	for _, name := range list {
+		if gone := (backend.Server{Name: name}); set.server(name) == nil && !p.has(&gone) {
+			p.fail(&gone, failure{EndNoServer, s.because("kick-no-server")})
 			s.log.Warn("a server to try is not configured; skipped", "backend", name)
 		}
 	}
@@ -85,9 +90,7 @@ func (s *Session) advance() {
 		p.until = time.Now().Add(set.Fallback.Within)
 	}
 	spent := p.tried > 0 && (p.tried == set.Fallback.Attempts || time.Now().After(p.until))
-	b := s.choose(p.names, func(b *backend.Server) bool {
-		return !p.failed[strings.ToLower(b.Name)] && (b.Limbo || !spent)
-	})
+	b := s.choose(list, func(b *backend.Server) bool { return !p.has(b) && (b.Limbo || !spent) })
 	if b != nil {
 		if !b.Limbo {
 			p.tried++
@@ -100,9 +103,27 @@ func (s *Session) advance() {
 		f = p.last
 	}
 	if f == nil {
-		f = &failure{EndNoServer, s.because("kick-no-server")}
+		f = &failure{EndNoServer, s.closed(list)}
 	}
-	s.end(f.ending, f.reason)
+	s.end(f.ending, s.emptied(f.reason))
+}
+
+// closed is why a player got no server of a list although none has failed.
+func (s *Session) closed(list []string) reason {
+	for _, name := range list {
+		if b := s.set().server(name); b != nil && s.core.board.Draining(b.Name) {
+			return s.because("kick-draining", "server", b.Name)
+		}
+	}
+	return s.because("kick-no-server")
+}
+
+// emptied is a reason to leave, with the cause where that is a server that is being emptied.
+func (s *Session) emptied(r reason) reason {
+	if s.draining == "" {
+		return r
+	}
+	return reason{text: s.sayWhy("kick-drained", s.draining, r)}
 }
 
 // connect dials a backend and logs in there, beside everything else that goes on. Its outcome comes back as an event.
@@ -148,7 +169,7 @@ func (s *Session) arrived(d *dialed) {
 	if d.err != nil {
 		s.core.Counters.DialFails.Add(1)
 		s.log.Warn("backend refused the player or cannot be reached", "backend", d.server.Name, "error", printable(d.err.Error()))
-		s.refused(d.server.Name, s.dialFailure(d), d.planned)
+		s.refused(d.server, s.dialFailure(d), d.planned)
 		return
 	}
 	l := s.newLink(d.server, d.conn)
@@ -226,11 +247,11 @@ func (s *Session) dialFailure(d *dialed) failure {
 }
 
 // failed goes on after a backend did not take a player that is on none.
-func (s *Session) failed(name string, f failure) {
-	s.plan.fail(name, f)
-	s.hold.miss(name)
+func (s *Session) failed(b *backend.Server, f failure) {
+	s.plan.fail(b, f)
+	s.hold.miss(b.Name)
 	if s.final(f) {
-		s.end(f.ending, f.reason)
+		s.end(f.ending, s.emptied(f.reason))
 		return
 	}
 	s.advance()
@@ -258,10 +279,13 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 		if !s.version.HasConfiguration() {
 			s.settled()
 		}
-		s.refused(l.name, f, l.planned)
+		s.refused(l.server, f, l.planned)
 		return
 	}
 	crashed := l == s.current && e != EndKicked
+	if s.core.board.Draining(l.name) {
+		s.draining = l.name
+	}
 	if l == s.current {
 		s.current = nil
 		_, to := s.where.get()
@@ -278,7 +302,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 			s.notice("switch-failed", l.name, r)
 		}
 	}
-	s.plan.fail(l.name, f)
+	s.plan.fail(l.server, f)
 	s.hold.delay(l.name)
 	s.release(l)
 	if !s.awaitStart && !s.awaitEnd && s.inflight == nil {
@@ -288,7 +312,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	switch {
 	case s.ending != endNone:
 	case s.final(f) || crashed && s.set().Fallback.EndOnLoss || !s.movable():
-		s.end(e, r)
+		s.end(e, s.emptied(r))
 	case s.inflight != nil: // on the way already
 		s.depart()
 	case s.attempt == nil:

@@ -90,7 +90,8 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 // arrive notes that the player is on a server, and tells why if that is not the one it was on.
 func (s *Session) arrive(l *link) {
 	l.since = time.Now()
-	s.where.set(l.name, "")
+	s.where.arrive(l.server)
+	s.draining = ""
 	s.log.Info("player is on a server", "backend", l.name)
 	count, held := &s.core.Counters.Switches, s.hold.on
 	s.holding(s.stranded(l))

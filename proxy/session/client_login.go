@@ -148,7 +148,7 @@ func (s *Session) admitted() {
 	s.pending()
 	s.core.Counters.Logins.Add(1)
 	s.log.Info("player logged in", "uuid", s.id, "protocol", s.protocol, "online", s.online)
-	s.client.mark.allow(s.set().Timeouts.Read)
+	s.client.mark.allow(s.allowance())
 	s.greet()
 }
 

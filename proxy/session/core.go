@@ -62,7 +62,7 @@ type Core struct {
 	mu       sync.Mutex
 	live     map[*Session]struct{}
 	closing  *leave          // set: nobody comes in any more
-	emptying map[string]bool // servers that players are being taken off
+	emptying map[string]*int // servers that players are being taken off, with whose turn that is
 	alive    sync.WaitGroup
 }
 
@@ -82,7 +82,7 @@ func New(cfg Config) *Core {
 		cfg.Pending = limit.NewGauge(0)
 	}
 	c := &Core{
-		cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}, emptying: map[string]bool{},
+		cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}, emptying: map[string]*int{},
 	}
 	c.board = health.New(c.check, cfg.Log)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
@@ -96,7 +96,7 @@ func New(cfg Config) *Core {
 // next login, a timeout with the next wait. Whoever is on a server that is gone stays there.
 func (c *Core) Apply(s Settings) {
 	set := s.withDefaults()
-	c.settings.Store(set)
+	old := c.settings.Swap(set)
 	c.moves.Store(limit.NewBucket(set.Fallback.Moves))
 	var names []string
 	for _, b := range set.Servers {
@@ -105,6 +105,14 @@ func (c *Core) Apply(s Settings) {
 		}
 	}
 	c.board.Watch(names, set.Health)
+	for _, name := range names {
+		if old == nil {
+			break
+		}
+		if was := old.server(name); was != nil && was.Address != set.server(name).Address {
+			c.board.Moved(name)
+		}
+	}
 }
 
 // Health is what is known of the servers, besides the built-in world, by name.

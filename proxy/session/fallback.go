@@ -260,8 +260,16 @@ func (s *Session) look() {
 	}
 }
 
-// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers.
-func (c *Core) Drain(server string, on, move bool) error {
+// Emptied is what became of those who were on a server, or on the way there, when it was to be emptied.
+type Emptied struct {
+	Players, Moved, Left int      // all; of these, on another server now; and gone from the proxy
+	Nowhere, Refused     []string // names of who is still there: no other server of the list is up; no other took them
+}
+
+// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers. With
+// move, done is called once, from another goroutine, when each of them has been tried; nil: nobody wants to know. Who could
+// not be moved is tried again every few seconds.
+func (c *Core) Drain(server string, on, move bool, done func(Emptied)) error {
 	b := c.settings.Load().server(server)
 	switch {
 	case b == nil:
@@ -272,17 +280,28 @@ func (c *Core) Drain(server string, on, move bool) error {
 		return noServer(server)
 	}
 	if on && move {
-		c.empty(b.Name)
+		if done == nil {
+			done = func(Emptied) {}
+		}
+		c.empty(b.Name, done)
 	}
 	return nil
 }
 
-// empty takes everybody who is on a draining server, or on the way there, to other servers, a few at a time.
-func (c *Core) empty(server string) {
+// empty takes everybody who is on a draining server, or on the way there, to other servers, a few at a time. Who is told to
+// do so again begins anew.
+func (c *Core) empty(server string, done func(Emptied)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closing != nil || c.emptying[server] {
+	if c.closing != nil {
 		return
+	}
+	turn := new(int) // its address tells turns apart
+	c.emptying[server] = turn
+	mine := func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.emptying[server] == turn && c.board.Draining(server)
 	}
 	var leaving []*Session
 	for _, s := range c.players.all() {
@@ -290,31 +309,80 @@ func (c *Core) empty(server string) {
 			leaving = append(leaving, s)
 		}
 	}
-	c.emptying[server] = true
 	c.tasks.Go(func() {
 		defer func() {
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			delete(c.emptying, server)
-		}()
-		for c.board.Draining(server) {
-			leaving = slices.DeleteFunc(leaving, func(s *Session) bool { return c.players.get(s.id) != s || !s.bound(server) })
-			if len(leaving) == 0 {
-				return
+			if c.emptying[server] == turn {
+				delete(c.emptying, server)
 			}
+		}()
+		everybody, nowhere := leaving, map[*Session]bool{}
+		remaining := func(s *Session) bool { return c.players.get(s.id) == s && s.bound(server) }
+		for told := false; ; {
 			for _, s := range leaving {
-				for !c.moves.Load().Allow() {
+				for mine() && !c.moves.Load().Allow() {
 					if !c.pause(50 * time.Millisecond) {
 						return
 					}
 				}
-				s.displace(server)
+				if mine() && remaining(s) {
+					nowhere[s] = !s.displace(server)
+				}
 			}
-			if !c.pause(resettle) {
+			if !told {
+				told = true
+				if !c.underWay(leaving) {
+					return
+				}
+				done(c.emptied(everybody, remaining, nowhere))
+			}
+			leaving = slices.DeleteFunc(slices.Clone(leaving), func(s *Session) bool { return !remaining(s) })
+			if len(leaving) == 0 || !mine() || !c.pause(resettle) || !mine() {
 				return
 			}
 		}
 	})
+}
+
+// arriveWithin is how long the report of a server that is being emptied waits for players who are on their way.
+const arriveWithin = 15 * time.Second
+
+// underWay waits until nobody of all is on the way to another server, or for arriveWithin. It is false at the end of the
+// Core.
+func (c *Core) underWay(all []*Session) bool {
+	for end := time.Now().Add(arriveWithin); time.Now().Before(end); {
+		if !slices.ContainsFunc(all, func(s *Session) bool {
+			_, to := s.where.get()
+			return to != "" && c.players.get(s.id) == s
+		}) {
+			break
+		}
+		if !c.pause(50 * time.Millisecond) {
+			return false
+		}
+	}
+	return true
+}
+
+// emptied counts what became of everybody who was on a server.
+func (c *Core) emptied(everybody []*Session, remaining func(*Session) bool, nowhere map[*Session]bool) Emptied {
+	e := Emptied{Players: len(everybody)}
+	for _, s := range everybody {
+		switch {
+		case c.players.get(s.id) != s:
+			e.Left++
+		case !remaining(s):
+			e.Moved++
+		case nowhere[s]:
+			e.Nowhere = append(e.Nowhere, s.name)
+		default:
+			e.Refused = append(e.Refused, s.name)
+		}
+	}
+	slices.Sort(e.Nowhere)
+	slices.Sort(e.Refused)
+	return e
 }
 
 // pause reports whether the Core is still there after d.
@@ -333,17 +401,18 @@ func (s *Session) bound(server string) bool {
 	return strings.EqualFold(at, server) || strings.EqualFold(to, server)
 }
 
-// displace begins to take the player from a draining server to another one, unless he is on his way or there is none.
-func (s *Session) displace(from string) {
+// displace begins to take the player from a draining server to another one, unless he is on his way. It is false when there
+// is none.
+func (s *Session) displace(from string) bool {
 	if _, to := s.where.get(); to != "" {
-		return
+		return true
 	}
 	b := s.choose(s.tryList(), func(b *backend.Server) bool {
 		return !strings.EqualFold(b.Name, from) && s.core.board.Usable(b.Name)
 	})
 	if b == nil {
 		s.log.Info("there is no server to take the player to from a draining one", "backend", from)
-		return
+		return false
 	}
 	s.post(letter{do: func() {
 		switch l := s.current; {
@@ -352,8 +421,10 @@ func (s *Session) displace(from string) {
 			at, _ := s.where.get()
 			s.where.set(at, "")
 		default:
+			s.draining = l.name
 			s.tell(s.say("drained", "server", l.name, "to", b.Name))
 			s.connect(b, true)
 		}
 	}})
+	return true
 }

@@ -116,7 +116,7 @@ func TestStrategies(t *testing.T) {
 			not := func(name string) func(*backend.Server) bool {
 				return func(b *backend.Server) bool { return b.Name != name }
 			}
-			c.Drain("a", true, false)
+			c.Drain("a", true, false, nil)
 			open(c, "b")
 			for range 20 {
 				if to := pick(c, anybody); to != "c" {
@@ -132,7 +132,7 @@ func TestStrategies(t *testing.T) {
 					t.Fatalf("to %q, although it is draining", to)
 				}
 			}
-			c.Drain("A", false, false)
+			c.Drain("A", false, false, nil)
 			if to := pick(c, func(b *backend.Server) bool { return b.Name == "a" }); to != "a" {
 				t.Errorf("to %q after it is no longer draining", to)
 			}
@@ -146,7 +146,7 @@ func TestStrategies(t *testing.T) {
 		t.Errorf("to %q where limbo is all there is", to)
 	}
 	for _, name := range []string{"limbo", "nowhere"} {
-		if err := c.Drain(name, true, false); err == nil {
+		if err := c.Drain(name, true, false, nil); err == nil {
 			t.Errorf("%s can be drained", name)
 		}
 	}
@@ -530,7 +530,7 @@ func TestDrain(t *testing.T) {
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
 		e := newEnv(t, func(c *Config) { c.Settings.Fallback.Moves = limit.Rate{PerSecond: 100, Burst: 1} }, a, b)
 		c, s := e.settle(protocol, a)
-		if err := e.core.Drain("A", true, false); err != nil {
+		if err := e.core.Drain("A", true, false, nil); err != nil {
 			t.Fatal(err)
 		}
 		second := e.login(protocol, "Alex")
@@ -543,15 +543,19 @@ func TestDrain(t *testing.T) {
 				break
 			}
 		}
-		if err := e.core.Drain("a", true, true); err != nil {
+		done := make(chan Emptied, 1)
+		if err := e.core.Drain("a", true, true, func(x Emptied) { done <- x }); err != nil {
 			t.Fatal(err)
 		}
 		seen, _ := c.moved(b)
+		if got := <-done; got.Players != 1 || got.Moved != 1 || got.Nowhere != nil || got.Refused != nil || got.Left != 0 {
+			t.Errorf("reported: %+v", got)
+		}
 		if !slices.ContainsFunc(seen, func(x seenPacket) bool { return strings.Contains(string(x.body), " is being emptied. Taking you to ") }) {
 			t.Errorf("not told: %v", names(seen))
 		}
 		until(t, func() bool { return e.core.population()["b"] == 2 }, "they are at %v", func() []any { return []any{e.core.population()} })
-		e.core.Drain("a", false, false)
+		e.core.Drain("a", false, false, nil)
 		e.login(protocol, "Eve")
 		a.next()
 	})
@@ -567,12 +571,51 @@ func TestDrainNowhere(t *testing.T) {
 		c.Settings.Try = []string{"a"}
 	}, a, b)
 	c, _ := e.settle(765, a)
-	e.core.Drain("a", true, true)
+	done := make(chan Emptied, 1)
+	e.core.Drain("a", true, true, func(x Emptied) { done <- x })
 	until(t, func() bool { return strings.Contains(e.log.String(), "no server to take the player to") }, "nobody tried", func() []any { return nil })
 	if at := e.player().Server(); at != "a" {
 		t.Fatalf("on %q", at)
 	}
+	if got := <-done; got.Players != 1 || got.Moved != 0 || !slices.Equal(got.Nowhere, []string{"Steve"}) || got.Refused != nil {
+		t.Errorf("reported: %+v", got)
+	}
 	e.core.Apply(set)
 	b.visited()
 	c.moved(b)
+}
+
+// TestDrainRefused: who is refused by every other server stays, and the report says so; who loses the server on the way is
+// told that it was being emptied, and why nobody else took him.
+func TestDrainRefused(t *testing.T) {
+	each(t, []int32{340, 767}, func(t *testing.T, protocol int32) {
+		full := func(b *fakeBackend) {
+			b.refuse = func(p *peer) bool {
+				p.send(proto.Disconnect, packet.AppendDisconnect(nil, protocol, proto.Login, packet.Plain("no room")))
+				p.conn.Close()
+				return true
+			}
+		}
+		a, b := newBackend(t, "a", nil), newBackend(t, "b", full)
+		e := newEnv(t, nil, a, b)
+		c, s := e.settle(protocol, a)
+		e.settled("Steve")
+		done := make(chan Emptied, 1)
+		e.core.Drain("a", true, true, func(x Emptied) { done <- x })
+		if got := <-done; got.Players != 1 || !slices.Equal(got.Refused, []string{"Steve"}) || got.Nowhere != nil || got.Moved != 0 {
+			t.Errorf("reported: %+v", got)
+		}
+		e.on("a")
+		s.conn.Close()
+		if got := c.kicked(); !strings.Contains(got, "Server a is being emptied, and no other server takes you: Server a closed the connection.") {
+			t.Errorf("told %q", got)
+		}
+		// And who comes while the only other one is full or gone is told too.
+		set := *e.core.settings.Load()
+		set.Try = []string{"a"}
+		e.core.Apply(set)
+		if got := e.login(protocol, "Alex").kicked(); !strings.Contains(got, "Server a is being emptied and takes nobody at the moment") {
+			t.Errorf("a newcomer is told %q", got)
+		}
+	})
 }

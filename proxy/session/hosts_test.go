@@ -2,10 +2,12 @@ package session
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/status"
@@ -230,4 +232,67 @@ func TestUnwantedHosts(t *testing.T) {
 	p.send(proto.LoginStart, packet.AppendLoginStart(nil, 767, packet.LoginStart{Name: "Steve"}))
 	p.loggedIn()
 	b.next()
+}
+
+// TestReloadReachesThoseWhoAreOn: which servers a player may go to is looked up when he needs one: other lists, other names
+// for the same server, other entries for his host and other addresses count for those who are on already.
+func TestReloadReachesThoseWhoAreOn(t *testing.T) {
+	for name, change := range map[string]func(s *Settings, a, d *fakeBackend){
+		"another list": func(s *Settings, a, d *fakeBackend) { s.Try = []string{"d"} },
+		"the old one is gone": func(s *Settings, a, d *fakeBackend) {
+			s.Try, s.Servers = []string{"d"}, slices.DeleteFunc(slices.Clone(s.Servers), func(b backend.Server) bool { return b.Name == "a" })
+		},
+		"another name": func(s *Settings, a, d *fakeBackend) {
+			s.Servers = append(slices.Clone(s.Servers), backend.Server{Name: "lobby", Address: d.ln.Addr().String()})
+			s.Try = []string{"lobby"}
+		},
+		"another address": func(s *Settings, a, d *fakeBackend) {
+			s.Servers = slices.Clone(s.Servers)
+			s.Servers[0].Address = d.ln.Addr().String()
+		},
+		"his host": func(s *Settings, a, d *fakeBackend) { s.Hosts = []Host{{Name: "play.example.org", Try: []string{"d"}}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			each(t, []int32{340, 763, 765, 775}, func(t *testing.T, protocol int32) {
+				a, b, d := newBackend(t, "a", nil), newBackend(t, "b", nil), newBackend(t, "d", nil)
+				e := newEnv(t, func(c *Config) { c.Settings.Try = []string{"a"} }, a, b, d)
+				c, _ := e.settle(protocol, a)
+				if err := e.player().Connect("b"); err != nil {
+					t.Fatal(err)
+				}
+				_, s := c.moved(b)
+				e.on("b")
+				set := *e.core.settings.Load()
+				change(&set, a, d)
+				e.core.Apply(set)
+				s.conn.Close()
+				c.moved(d)
+			})
+		})
+	}
+}
+
+// TestServerWithAnotherAddress: a server that has got another address is another one: whoever is on it can go there, once.
+func TestServerWithAnotherAddress(t *testing.T) {
+	each(t, []int32{47, 763, 764, 775}, func(t *testing.T, protocol int32) {
+		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
+		e := newEnv(t, nil, a)
+		c, s := e.settle(protocol, a)
+		if err := e.player().Connect("a"); err == nil {
+			t.Fatal("to where he is already")
+		}
+		set := *e.core.settings.Load()
+		set.Servers = []backend.Server{{Name: "a", Address: b.ln.Addr().String()}}
+		e.core.Apply(set)
+		if err := e.player().Connect("A"); err != nil {
+			t.Fatal(err)
+		}
+		c.moved(b)
+		s.closed()
+		e.on("a")
+		if err := e.player().Connect("a"); err == nil {
+			t.Error("and again")
+		}
+	})
 }

@@ -182,7 +182,7 @@ func TestLiteOrder(t *testing.T) {
 	if n := e.core.Counters.DialFails.Load(); n > 3 {
 		t.Errorf("%d times a server was dialled that keeps failing", n)
 	}
-	if err := e.core.Drain("a", true, false); err != nil {
+	if err := e.core.Drain("a", true, false, nil); err != nil {
 		t.Fatal(err)
 	}
 	if to := come(e); to != "b" {

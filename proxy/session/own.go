@@ -11,9 +11,19 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// ownAlive is how often a client without a backend is asked for a sign of life, so that neither side takes the other
-// for dead while backends are tried.
+// ownAlive is how often a client that waits for a backend is asked for a sign of life, so that neither side takes the other
+// for dead meanwhile.
 const ownAlive = 10 * time.Second
+
+// aliveEvery is ownAlive, or sooner where less silence is allowed.
+func (s *Session) aliveEvery() time.Duration { return min(ownAlive, s.set().Timeouts.Read*2/3) }
+
+// waits reports whether the client is waiting for a backend: it has none, the one it has configures it, or that has been
+// silent for a while. Its silence is then not its own, and whoever else asks for signs of life may not do it.
+func (s *Session) waits() bool {
+	l := s.current
+	return l == nil || s.in == proto.Config || s.out == proto.Config || l.pump.mark.waited(s.core.watchdog.clock.now()) >= s.aliveEvery()/2
+}
 
 // deadline is what happens when the present stage takes too long. A zero at means it may.
 type deadline struct {
@@ -33,7 +43,7 @@ func (s *Session) settled() { s.deadline = deadline{} }
 func (s *Session) own() {
 	s.timer = time.NewTimer(time.Hour)
 	defer s.timer.Stop()
-	s.nextAlive = time.Now().Add(ownAlive)
+	s.nextAlive = time.Now().Add(s.aliveEvery())
 	if s.in == proto.Login {
 		s.deadline = deadline{s.born.Add(s.set().Timeouts.Login), s.slowLogin}
 	}
@@ -61,15 +71,11 @@ func (s *Session) slowLogin() {
 // arm sets the timer to whatever is due first.
 func (s *Session) arm() {
 	at := s.deadline.at
-	if s.current == nil && (at.IsZero() || s.nextAlive.Before(at)) {
+	if at.IsZero() || s.nextAlive.Before(at) {
 		at = s.nextAlive
 	}
 	if s.hold.on && (at.IsZero() || s.hold.next.Before(at)) {
 		at = s.hold.next
-	}
-	if at.IsZero() {
-		s.timer.Stop()
-		return
 	}
 	s.timer.Reset(time.Until(at))
 }
@@ -81,9 +87,11 @@ func (s *Session) tick() {
 		d.late()
 		return
 	}
-	if s.current == nil && !now.Before(s.nextAlive) {
-		s.nextAlive = now.Add(ownAlive)
-		s.keepAlive()
+	if !now.Before(s.nextAlive) {
+		s.nextAlive = now.Add(s.aliveEvery())
+		if s.waits() {
+			s.keepAlive()
+		}
 		return
 	}
 	if s.hold.on && !now.Before(s.hold.next) {
@@ -91,11 +99,10 @@ func (s *Session) tick() {
 	}
 }
 
-// keepAlive asks the client for a sign of life; its answer belongs to no backend and is swallowed. A backend that
-// configures the client asks itself.
+// keepAlive asks the client for a sign of life; its answer belongs to no backend and is swallowed.
 func (s *Session) keepAlive() {
 	id, ok := s.version.ID(s.out, proto.Clientbound, proto.KeepAlive)
-	if !ok || s.ending != endNone || s.in != s.out || s.in == proto.Config && s.inflight != nil {
+	if !ok || s.ending != endNone || s.in != s.out {
 		return
 	}
 	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, int64(rand.Int32())))
@@ -256,6 +263,9 @@ func (s *Session) partner() *link {
 // route decides where frames go without being asked about: to the other side whenever both are in the same state. It is
 // called after every change of a state.
 func (s *Session) route() {
+	if s.greeted {
+		s.client.mark.allow(s.allowance())
+	}
 	l := s.partner()
 	s.client.dest.Store(nil)
 	if l == nil {
@@ -269,6 +279,16 @@ func (s *Session) route() {
 	} else {
 		l.pump.dest.Store(nil)
 	}
+}
+
+// allowance is how long the client may be silent. While it waits for a backend that counts from the first time it is asked,
+// so that a backend which is silent for as long is found out first.
+func (s *Session) allowance() time.Duration {
+	read := s.set().Timeouts.Read
+	if s.current == nil || s.in == proto.Config || s.out == proto.Config {
+		read += s.aliveEvery()
+	}
+	return read
 }
 
 // foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are about.

@@ -113,6 +113,7 @@ type Session struct {
 	inflight   *link   // the backend the player is on the way to
 	attempt    *dialed // the backend being dialled
 	plan       plan    // where to try next
+	draining   string  // the server whose emptying sent the player on the way, or cost it; empty: none
 	hold       hold    // what there is to know about waiting in the built-in world
 	joined     bool    // the client has been in a world
 	registered bool    // the client got registries in this configuration from backends that are gone

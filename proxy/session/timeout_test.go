@@ -405,3 +405,139 @@ func TestOwnKeepAlive(t *testing.T) {
 		})
 	}
 }
+
+// TestSilentServer: a server that falls silent, in whatever phase, is found out, and its player goes on to the next one.
+// What waits for a server is not the client's silence, however little the client has to say. All timeouts are the defaults.
+func TestSilentServer(t *testing.T) {
+	for _, protocol := range []int32{47, 340, 763, 764, 765, 767, 775} {
+		for name, begin := range map[string]func(b *bubble, silent chan net.Conn) *peer{
+			"newcomer": func(b *bubble, silent chan net.Conn) *peer {
+				c := b.login(protocol)
+				b.quiet(silent)
+				return c
+			},
+			"switch": func(b *bubble, silent chan net.Conn) *peer {
+				c, s := b.play(protocol)
+				if !c.v.HasConfiguration() { // the old server asks for signs of life until the new one is there
+					s.chatter(proto.KeepAlive, packet.AppendKeepAlive(nil, protocol, 7))
+				}
+				s.sink()
+				b.reset()
+				if err := b.core.Players()[0].Connect("silent"); err != nil {
+					b.t.Fatal(err)
+				}
+				b.quiet(silent)
+				return c
+			},
+			"configured again": func(b *bubble, silent chan net.Conn) *peer {
+				c, s := b.play(protocol)
+				if c.v.HasConfiguration() {
+					s.send(proto.StartConfiguration, nil)
+				}
+				s.sink()
+				b.reset()
+				return c
+			},
+			"play": func(b *bubble, silent chan net.Conn) *peer {
+				c, s := b.play(protocol)
+				s.sink()
+				b.reset()
+				return c
+			},
+		} {
+			for _, mute := range []bool{false, true} {
+				if mute && (name == "play" || !proto.Lookup(protocol).HasConfiguration()) {
+					continue // whoever is in play and says nothing at all is gone
+				}
+				var silent, next chan net.Conn
+				inBubble(t, func(c *Config) {
+					c.Settings.Timeouts = Timeouts{}
+					for name, dials := range map[string]*chan net.Conn{"silent": &silent, "next": &next} {
+						to := make(chan net.Conn, 16)
+						*dials = to
+						c.Settings.Servers = append(c.Settings.Servers, backend.Server{Name: name, Dial: func(context.Context) (net.Conn, error) {
+							ours, theirs := net.Pipe()
+							to <- theirs
+							return ours, nil
+						}})
+					}
+					c.Settings.Try = []string{"lobby", "next"}
+					if name == "newcomer" {
+						c.Settings.Try = []string{"silent", "lobby"}
+					}
+				}, func(b *bubble) {
+					after := &bubble{t: b.t, dials: next}
+					if name == "newcomer" || name == "switch" {
+						after = b
+					}
+					c := begin(b, silent)
+					c.mute = mute
+					stays := name == "switch" && !c.v.HasConfiguration() // where it is, with a message
+					if !stays {
+						go func() {
+							s := after.backend()
+							s.admit()
+							s.sink()
+						}()
+						asked := 0
+						for _, x := range c.follow() {
+							if x.q == proto.KeepAlive {
+								asked++
+							}
+						}
+						if asked < 2 {
+							b.t.Errorf("%d, %s: the client was asked for a sign of life %d times", protocol, name, asked)
+						}
+					} else {
+						for done := false; !done; {
+							q, _, body, err := c.try()
+							if err != nil {
+								b.t.Fatal(err)
+							}
+							switch {
+							case q == proto.KeepAlive:
+								c.send(proto.KeepAlive, body)
+							case q == proto.Disconnect:
+								b.t.Fatalf("%d, %s: disconnected: %q", protocol, name, body)
+							default:
+								done = strings.Contains(string(body), "Cannot take you to")
+							}
+						}
+					}
+					b.took(29*time.Second, 4*tick)
+					synctest.Wait()
+					if n := b.core.Counters.Ended(EndIdle); n != 0 || b.core.Online() != 1 {
+						b.t.Errorf("%d, %s, mute %v: %d ended as idle, %d are on", protocol, name, mute, n, b.core.Online())
+					}
+				})
+			}
+		}
+	}
+}
+
+// quiet lets a player in on a server that says nothing more.
+func (b *bubble) quiet(dials chan net.Conn) {
+	f := &fakeBackend{t: b.t, name: "silent", threshold: 256, peers: make(chan *peer, 1), quiet: true}
+	go func() {
+		f.welcome(<-dials)
+		p := <-f.peers
+		p.patience = 2 * never
+		p.sink()
+	}()
+}
+
+// TestClientSilentInConfiguration: a client that answers nothing is gone, whatever its server takes its time for.
+func TestClientSilentInConfiguration(t *testing.T) {
+	inBubble(t, func(c *Config) { c.Settings.Timeouts.Read = short }, func(b *bubble) {
+		c := b.login(767)
+		s := b.backend()
+		s.chatter(proto.Ping, []byte{0, 0, 0, 1})
+		gone := s.sink()
+		b.reset()
+		if got := c.kicked(); !strings.Contains(got, "disconnect.timeout") {
+			t.Errorf("told %q", got)
+		}
+		b.took(short+ownAlive-tick, 3*tick)
+		<-gone
+	})
+}

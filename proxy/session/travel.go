@@ -19,8 +19,9 @@ const stayed = 10 * time.Second
 // whereabouts is where a player is and on the way to, for other goroutines to see. The owner writes it, and Connect,
 // which thereby makes sure that a player goes one way at a time.
 type whereabouts struct {
-	mu     sync.Mutex
-	at, to string
+	mu      sync.Mutex
+	at, to  string
+	address string // of the server that the player is on
 }
 
 // set notes both.
@@ -30,23 +31,30 @@ func (w *whereabouts) set(at, to string) {
 	w.at, w.to = at, to
 }
 
+// arrive notes that the player is on a server.
+func (w *whereabouts) arrive(at *backend.Server) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.at, w.to, w.address = at.Name, "", at.Address
+}
+
 func (w *whereabouts) get() (at, to string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.at, w.to
 }
 
-// head notes a new direction, unless the player is there or has one.
-func (w *whereabouts) head(to string) error {
+// head notes a new direction, unless the player is there or has one. A server that has got another address is another one.
+func (w *whereabouts) head(to *backend.Server) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	switch {
 	case w.to != "":
 		return refusal("already connecting to "+w.to, "connecting-already", "server", w.to)
-	case w.at == to:
-		return refusal("already connected to "+to, "connected-already", "server", to)
+	case strings.EqualFold(w.at, to.Name) && w.address == to.Address:
+		return refusal("already connected to "+to.Name, "connected-already", "server", to.Name)
 	}
-	w.to = to
+	w.to = to.Name
 	return nil
 }
 
@@ -62,7 +70,7 @@ func (s *Session) Connect(server string) error {
 	if b == nil {
 		return noServer(server)
 	}
-	if err := s.where.head(b.Name); err != nil {
+	if err := s.where.head(b); err != nil {
 		return err
 	}
 	err := s.post(letter{do: func() { s.travel(b) }})
@@ -79,19 +87,25 @@ func noServer(name string) error {
 
 // travel begins to take a player in play to another server.
 func (s *Session) travel(b *backend.Server) {
-	if s.attempt != nil || s.inflight != nil || s.current != nil && s.current.name == b.Name {
+	if s.attempt != nil || s.inflight != nil {
 		return // overtaken by a fallback
+	}
+	if l := s.current; l != nil && strings.EqualFold(l.name, b.Name) && l.server.Address == b.Address {
+		s.where.set(l.name, "")
+		return // that has brought the player there
 	}
 	s.connect(b, false)
 }
 
 // refused is a backend that did not take the player while the client was not told to leave the one it is on. What the
 // proxy tried of itself is no news to the player, unless he waits for it.
-func (s *Session) refused(name string, f failure, planned bool) {
+func (s *Session) refused(b *backend.Server, f failure, planned bool) {
+	name := b.Name
 	if s.current == nil {
-		s.failed(name, f)
+		s.failed(b, f)
 		return
 	}
+	s.draining = ""
 	s.where.set(s.current.name, "")
 	s.core.Counters.Switches.Refused.Add(1)
 	why := f.reason.text.String()
@@ -306,7 +320,7 @@ func (s *Session) clean() {
 // chain begins a new chain of attempts when the player has been on l for a while.
 func (s *Session) chain(l *link) {
 	if time.Since(l.since) >= stayed {
-		s.plan = plan{names: s.tryList()}
+		s.plan = plan{}
 		if !l.server.Limbo {
 			s.hold.wait = 0
 		}

@@ -29,6 +29,14 @@ func (m *mark) end()            { m.since.Store(0) }
 // allow sets how long a wait may take, also one that is going on.
 func (m *mark) allow(d time.Duration) { m.limit.Store(int64(d)) }
 
+// waited is how long a wait has been going on; 0: none is.
+func (m *mark) waited(now int64) time.Duration {
+	if since := m.since.Load(); since != 0 {
+		return time.Duration(now - (since - 1))
+	}
+	return 0
+}
+
 func (m *mark) overdue(now int64) bool {
 	since, limit := m.since.Load(), m.limit.Load()
 	return limit > 0 && since != 0 && now-(since-1) > limit
