@@ -244,7 +244,7 @@ func Default() Config {
 			Sounds:     "sounds",
 			Domains:    map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
 		},
-		State:       State{Replicas: 1},
+		State:       State{Replicas: 1, Names: 10_000},
 		Proxy:       ProxyProtocol{Trusted: []string{}},
 		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},
 		Compression: Compression{Threshold: 256, Level: 3},

@@ -19,7 +19,11 @@ type State struct {
 	Certificate     string `yaml:"certificate"` // files of our own, where the server asks for one
 	Key             string `yaml:"key"`
 	Replicas        int    `yaml:"replicas"` // of each record in a cluster
+	Names           int    `yaml:"names"`    // of players who were here that are remembered; 0: none
 }
+
+// maxNames bounds the memory that names take.
+const maxNames = 1_000_000
 
 // URLs are addresses, separated by commas, that may have users and passwords in them, which never print.
 type URLs string
@@ -74,6 +78,9 @@ func (l *Loaded) checkState(bad func(key, format string, args ...any)) {
 				bad("state."+key, "cannot be used: %w", err)
 			}
 		}
+	}
+	if s.Names < 0 || s.Names > maxNames {
+		bad("state.names", "%d: 0 (none) to %d", s.Names, maxNames)
 	}
 	if s.Replicas < 1 || s.Replicas > 5 {
 		bad("state.replicas", "%d: 1 to 5", s.Replicas)

@@ -154,6 +154,27 @@ func TestStateLasts(t *testing.T) {
 	bob.hears(ann.speaker, 1, 0, 0)
 }
 
+// TestNamesOfThoseWhoLeft: somebody who has left is muted and put into a domain by name, also after a restart, and lists
+// name them.
+func TestNamesOfThoseWhoLeft(t *testing.T) {
+	p := start(t, moderated, "--offline")
+	bots := peer.NewBots(t, "1.21.4")
+	bots.Join(p.addr, "Ann").Quit()
+	until(t, "Ann has left", func() bool { return p.metric("earshot_players") == 0 })
+	mod := bots.Join(p.addr, "Mod")
+	says(mod, "/voice mute Nobody", "Nobody called Nobody is here, or was here before.")
+	says(mod, "/voice mute ann 1h too loud", "Ann is muted for 1h. Reason: too loud")
+	p.kill()
+	mod.Await("end", nil)
+	p.run()
+	mod = bots.Join(p.addr, "Mod")
+	says(mod, "/voice domain create red ANN", "The domain red is there. Members: 1.")
+	says(mod, "/voice domain list", "red", "(1): Ann")
+	says(mod, "/voice edge add Mod Ann", "Ann hears Mod")
+	says(mod, "/voice mutes", "Ann, by Mod, for ")
+	says(mod, "/voice unmute ann", "The mute of Ann is lifted.")
+}
+
 // stored is what the program has stored; it must not run.
 func (p *program) stored() map[string]mute.Record {
 	p.t.Helper()

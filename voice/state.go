@@ -34,6 +34,7 @@ type State struct {
 	edges   *kept[relation.Edge]
 
 	speakers *kept[speaker.Record]
+	names    *kept[PlayerName]
 }
 
 // OpenState reads what is stored. Records that cannot be read are set aside and logged. ctx bounds the reading.
@@ -46,6 +47,7 @@ func OpenState(ctx context.Context, on *store.Store, log *slog.Logger) (*State, 
 	s.listens = keep(&o, store.Listens, relation.Listen.Key, (*relation.Listen).Check)
 	s.edges = keep(&o, store.Edges, relation.Edge.Key, (*relation.Edge).Check)
 	s.speakers = keep(&o, store.Speakers, speaker.Record.Key, (*speaker.Record).Check)
+	s.names = keep(&o, store.Names, func(n PlayerName) string { return n.Player.String() }, (*PlayerName).Check)
 	return s, o.err
 }
 

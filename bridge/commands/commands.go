@@ -63,6 +63,19 @@ type Network interface {
 	Servers() []Server // in the order in which to show them
 }
 
+// Past is who was here once. Its methods must not wait.
+type Past interface {
+	Name(player uuid.UUID) string // the last one; empty: not known
+	Find(name string) []Once      // whose last name it is, whatever the case, the newest first
+}
+
+// Once is a player who was here.
+type Once struct {
+	ID   uuid.UUID
+	Name string
+	Seen time.Time
+}
+
 // Fact is one line of a status: a text of the table, with names and values in turn.
 type Fact struct {
 	Key   string
@@ -96,6 +109,7 @@ type Config struct {
 	Network Network
 	Program Program
 	Voice   Voice               // nil: there is no /voice
+	Past    Past                // nil: whoever is not here has no name
 	Hubs    []string            // servers that /hub goes to, the first that is up; empty: there is no /hub
 	Aliases map[string][]string // other names of commands
 	Texts   *Texts              // nil: English

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +74,7 @@ func domains(c *Commands, src Source) []packet.Suggestion {
 func (c *Commands) who(word string) (uuid.UUID, error) {
 	id, _, _ := c.identify(word)
 	if id == uuid.Nil {
-		return id, fail("voice-no-player", "player", word)
+		return id, c.nobody(word)
 	}
 	return id, nil
 }
@@ -89,14 +90,14 @@ func (c *Commands) whoAll(words []string) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// called is a player's name, or his UUID while he is not here.
+// called is a player's name, of now or as it was last, or the UUID of somebody of whom none is known.
 func (c *Commands) called(id uuid.UUID) string {
 	for _, p := range c.cfg.Network.Players() {
 		if p.ID() == id {
 			return p.Name()
 		}
 	}
-	return id.String()
+	return cmp.Or(c.onceCalled(id), id.String())
 }
 
 func (c *Commands) calledAll(ids []uuid.UUID) string {

@@ -132,9 +132,9 @@ func TestDomains(t *testing.T) {
 		"voice domain delete red", "voice domain delete red", "voice domain delete fixed", "voice domain delete fixed", "voice domain delete", "voice domain list"),
 		"Type /voice domain <create|delete|add|remove|list>.", "Type /voice domain <create|delete|add|remove|list>.", "Type /voice domain create <domain> [player …].",
 		"The domain red is there. Members: 3.", "There is a domain red already.",
-		"The domain blue is there. Members: 0.", "There is a domain fixed already.", "There is no player Bob here. Of somebody who is not here, write the UUID.", "That did not work: too long a name",
+		"The domain blue is there. Members: 0.", "There is a domain fixed already.", "Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "That did not work: too long a name",
 		"Notch is in the domain red already.", "In the domain blue now: Notch, jeb_.", "There is no domain none. Those that there are: /voice domain list.", "Type /voice domain add <domain> <player …>.",
-		"There is no player Bob here. Of somebody who is not here, write the UUID.",
+		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.",
 		"jeb_ is in the domain fixed already.", "In the domain fixed now: Notch.",
 		"fixed (2): Notch, jeb_", "red (3): "+absent.String()+", Notch, jeb_", "blue (2): Notch, jeb_", "blue (2): Notch, jeb_", "There is no domain none. Those that there are: /voice domain list.", "Type /voice domain list [domain].",
 		"No longer in the domain red: "+absent.String()+".", absent.String()+" is not in the domain red.", "The configuration says so: take it out of voice.domains there.", "No longer in the domain fixed: Notch.",
@@ -151,13 +151,13 @@ func TestListensAndEdges(t *testing.T) {
 		"voice listen list", "voice listen remove jeb_ typo", "voice listen remove jeb_ typo", "voice listen remove notch red"),
 		"Type /voice listen <add|remove|list>.", "jeb_ hears the domain red, and is not heard by it.", "jeb_ listens to the domain red already.", "Notch listens to the domain red already.",
 		"jeb_ hears the domain typo, and is not heard by it.", "There is no domain typo: jeb_ hears nothing until /voice domain create makes it.",
-		"There is no player Bob here. Of somebody who is not here, write the UUID.", "Type /voice listen add <player> <domain>.",
+		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Type /voice listen add <player> <domain>.",
 		"Notch listens to red", "jeb_ listens to red", "jeb_ listens to typo", "jeb_ no longer listens to the domain typo.", "jeb_ does not listen to the domain typo.",
 		"The configuration says so: take it out of voice.listens there.")
 	same(t, "edge", says(t, c, "voice edge add jeb_ notch", "voice edge add jeb_ notch", "voice edge add notch jeb_", "voice edge add notch NOTCH", "voice edge add notch Bob", "voice edge list", "voice edge remove jeb_ notch",
 		"voice edge remove jeb_ notch", "voice edge remove notch jeb_", "voice edge remove notch"),
 		"Notch hears jeb_, wherever both are.", "There is an edge from jeb_ to Notch already.", "There is an edge from Notch to jeb_ already.", "Nobody hears himself: name two players.",
-		"There is no player Bob here. Of somebody who is not here, write the UUID.", "jeb_ hears Notch", "Notch hears jeb_", "The edge from jeb_ to Notch is gone.", "There is no edge from jeb_ to Notch.",
+		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "jeb_ hears Notch", "Notch hears jeb_", "The edge from jeb_ to Notch is gone.", "There is no edge from jeb_ to Notch.",
 		"The configuration says so: take it out of voice.edges there.", "Type /voice edge remove <speaker> <listener>.")
 	_, _, c = voiced(t)
 	same(t, "none", says(t, c, "voice domain list", "voice listen list", "voice edge list", "voice speaker list"), "There are no domains.", "Nobody listens to a domain.", "There are no edges.", "There are no speakers.")
@@ -181,12 +181,12 @@ func TestSpeakers(t *testing.T) {
 		"Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 16", "101 is no number from 0 to 100.", "-1 is no number from 0 to 100.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5",
 		"0 is no number from 1 to 1024.", noSpeaker, "Type /voice speaker range <speaker> <blocks>.",
 		"Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, for Notch, jeb_", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, for nobody",
-		"There is no player Bob here. Of somebody who is not here, write the UUID.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5",
+		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5",
 		"Stage plays gong.opus, which lasts 1m30s.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays gong.opus",
 		"Stage plays two words.opus, which lasts 1m30s, over and over.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays two words.opus over and over",
 		"That did not work: there is no file none.opus", "Type /voice speaker play <speaker> <file> [loop].",
 		"Stage carries the voice of Notch, to those who may hear him: on his server, or by a group or a declared voice.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, carries the voice of Notch",
-		"There is no player Bob here. Of somebody who is not here, write the UUID.", "Stage is silent.", "Stage plays nothing.", noSpeaker, "The speaker Stage is gone.", noSpeaker)
+		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Stage is silent.", "Stage plays nothing.", noSpeaker, "The speaker Stage is gone.", noSpeaker)
 	src := &source{player: n.players[slices.IndexFunc(n.players, func(p *player) bool { return p.name == "Notch" })]}
 	c.Execute(t.Context(), src, "voice speaker create Here")
 	same(t, "where he stands", src.answers(), "Here: lobby minecraft:overworld 1.23 64 -3, volume 100 %, range 16")
@@ -244,5 +244,46 @@ func TestDeclareCompletion(t *testing.T) {
 				t.Errorf("%q is completed with %v", text, s.Matches)
 			}
 		}
+	}
+}
+
+// past is who was here once.
+type past []Once
+
+func (p past) Name(id uuid.UUID) string {
+	for _, o := range p {
+		if o.ID == id {
+			return o.Name
+		}
+	}
+	return ""
+}
+
+func (p past) Find(name string) (all []Once) {
+	for _, o := range p {
+		if strings.EqualFold(o.Name, name) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// Whoever was here once can be named, is named in lists, and where several had one name, which one is asked.
+func TestNamesOfThePast(t *testing.T) {
+	_, cfg := setup()
+	g, day := &gateway{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	other := uuid.MustParse("4566e69f-c907-48ee-8d71-d7ba5aa00d20")
+	cfg.Voice, cfg.Past = g, past{{absent, "Gone", day}, {other, "Twin", day}, {uuid.Max, "Twin", day}, {jeb, "Notch", day}}
+	c := must(t, cfg)
+	which := "Several players were called twin. Write the UUID of the one you mean: " +
+		other.String() + " (2026-03-01), " + uuid.Max.String() + " (2026-03-01)."
+	same(t, "answers", says(t, c, "voice mute gone 1h", "voice mutes", "voice unmute GONE", "voice unmute gone", "voice mute twin", "voice unmute twin",
+		"voice mute "+other.String(), "voice unmute twin", "voice mute notch", "voice domain create red gone", "voice domain list",
+		"voice edge add gone jeb_", "voice edge add twin jeb_", "voice why gone jeb_"),
+		"Gone is muted for 1h.", "Gone, by console, for 1h more", "The mute of Gone is lifted.", "Gone is not muted.", which, which,
+		"Twin is muted until unmuted by /voice unmute.", "The mute of Twin is lifted.", "Notch is muted until unmuted by /voice unmute.",
+		"The domain red is there. Members: 1.", "red (1): Gone", "jeb_ hears Gone, wherever both are.", which, "There is no player gone here.")
+	if len(g.list) != 1 || g.list[0].Player != notch {
+		t.Errorf("of two, the one who is here is meant: %+v", g.list)
 	}
 }

@@ -121,7 +121,8 @@ var english = map[key]string{
 	"transfer-old":     "<red>Too old a game to be transferred, before 1.20.5: <yellow><names></yellow>.",
 	"transfer-address": "<red><yellow><address></yellow> is no address: write host or host:port.",
 
-	"voice-no-player":     "<red>There is no player <yellow><player></yellow> here. Of somebody who is not here, write the UUID.",
+	"voice-no-player":     "<red>Nobody called <yellow><player></yellow> is here, or was here before. Of somebody else, write the UUID.",
+	"voice-which-player":  "<red>Several players were called <yellow><player></yellow>. Write the UUID of the one you mean: <ids>.",
 	"voice-no-duration":   "<red><yellow><duration></yellow> is no duration. Type <yellow><form></yellow> with 30s, 10m, 1h30m or 7d, at most ten years, or with forever.",
 	"voice-muted":         "<gray><yellow><player></yellow> is muted until unmuted by <yellow>/voice unmute</yellow>.",
 	"voice-muted-for":     "<gray><yellow><player></yellow> is muted for <yellow><duration></yellow>.",

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -186,21 +187,22 @@ func (c *Commands) suggestVoice(src Source, before []string) (out []packet.Sugge
 	return p.suggest(c, src, before[len(strings.Fields(p.name)):])
 }
 
-func (m *Mute) name() string {
-	if m.Name == "" {
-		return m.Player.String()
-	}
-	return m.Name
+// muteName is what to call whoever is muted.
+func (c *Commands) muteName(m *Mute) string {
+	return cmp.Or(m.Name, c.onceCalled(m.Player), m.Player.String())
 }
 
-// identify finds a player who is on the proxy, by name or UUID. For the UUID of somebody who is not, online is false;
-// for anything else id is [uuid.Nil].
+// identify finds a player by name or UUID: who is on the proxy, else who was here once. For a UUID of which nothing is
+// known there is no name. For anything else, and for a name that several had, id is [uuid.Nil].
 func (c *Commands) identify(word string) (id uuid.UUID, name string, online bool) {
 	if p, ok := c.cfg.Network.Player(word); ok {
 		return p.ID(), p.Name(), true
 	}
 	id, err := uuid.Parse(word)
 	if err != nil {
+		if all := c.once(word); len(all) == 1 {
+			return all[0].ID, all[0].Name, false
+		}
 		return uuid.Nil, "", false
 	}
 	for _, p := range c.cfg.Network.Players() {
@@ -208,7 +210,34 @@ func (c *Commands) identify(word string) (id uuid.UUID, name string, online bool
 			return id, p.Name(), true
 		}
 	}
-	return id, "", false
+	return id, c.onceCalled(id), false
+}
+
+// once are the players of this name who were here.
+func (c *Commands) once(name string) []Once {
+	if c.cfg.Past == nil {
+		return nil
+	}
+	return c.cfg.Past.Find(name)
+}
+
+func (c *Commands) onceCalled(id uuid.UUID) string {
+	if c.cfg.Past == nil {
+		return ""
+	}
+	return c.cfg.Past.Name(id)
+}
+
+// nobody is the error for a word that is no player for [Commands.identify].
+func (c *Commands) nobody(word string) error {
+	var all []string
+	for _, o := range c.once(word) {
+		all = append(all, fmt.Sprintf("%s (%s)", o.ID, o.Seen.Format(time.DateOnly)))
+	}
+	if len(all) > 1 {
+		return fail("voice-which-player", "player", word, "ids", strings.Join(all[:min(len(all), 5)], ", "))
+	}
+	return fail("voice-no-player", "player", word)
 }
 
 func (c *Commands) mute(src Source, args []string, raw string) (understood bool, err error) {
@@ -217,7 +246,7 @@ func (c *Commands) mute(src Source, args []string, raw string) (understood bool,
 	}
 	m := Mute{By: src.Name()}
 	if m.Player, m.Name, _ = c.identify(args[0]); m.Player == uuid.Nil {
-		return true, fail("voice-no-player", "player", args[0])
+		return true, c.nobody(args[0])
 	}
 	args, raw = args[1:], behind(raw, 1)
 	k, lasts := key("voice-muted"), ""
@@ -234,7 +263,7 @@ func (c *Commands) mute(src Source, args []string, raw string) (understood bool,
 		return true, err
 	}
 	told := func(locale string, protocol int32, k key) packet.Text {
-		line := []packet.Text{c.cfg.Texts.text(locale, k, "by", src.Name(), "player", m.name(), "duration", lasts)}
+		line := []packet.Text{c.cfg.Texts.text(locale, k, "by", src.Name(), "player", c.muteName(&m), "duration", lasts)}
 		if m.Reason != "" {
 			line = append(line, c.cfg.Texts.text(locale, "voice-mute-reason", "reason", m.Reason))
 		}
@@ -402,15 +431,22 @@ func (c *Commands) unmute(src Source, args []string, _ string) (understood bool,
 	if err != nil {
 		return true, err
 	}
-	id, name, _ := c.identify(args[0])
-	for _, m := range list { // who has left is known by the name he was muted under
-		if m.Player != uuid.Nil && (m.Player == id || id == uuid.Nil && strings.EqualFold(m.Name, args[0])) {
-			id, name = m.Player, m.name()
-			break
+	id, name, online := c.identify(args[0])
+	find := func(fits func(m Mute) bool) bool {
+		i := slices.IndexFunc(list, func(m Mute) bool { return m.Player != uuid.Nil && fits(m) })
+		if i >= 0 {
+			id, name = list[i].Player, c.muteName(&list[i])
 		}
+		return i >= 0
+	}
+	// Who has left is known by the name of now and by that of the mute, and of several with one name the one who is muted.
+	if !find(func(m Mute) bool { return m.Player == id }) && !online {
+		find(func(m Mute) bool {
+			return strings.EqualFold(m.Name, args[0]) || slices.ContainsFunc(c.once(args[0]), func(o Once) bool { return o.ID == m.Player })
+		})
 	}
 	if id == uuid.Nil {
-		return true, fail("voice-no-player", "player", args[0])
+		return true, c.nobody(args[0])
 	}
 	if name == "" {
 		name = id.String()
@@ -467,7 +503,7 @@ func (c *Commands) mutes(src Source, args []string, _ string) (understood bool, 
 	for _, m := range list[:min(len(list), maxListed)] {
 		line := []packet.Text{c.text(src, "voice-mute-all")}
 		if m.Player != uuid.Nil {
-			line[0] = c.text(src, "voice-mute-one", "player", m.name())
+			line[0] = c.text(src, "voice-mute-one", "player", c.muteName(&m))
 		}
 		if m.By != "" {
 			line = append(line, c.text(src, "voice-mute-by", "by", m.By))

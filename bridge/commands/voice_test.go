@@ -113,10 +113,10 @@ func TestMute(t *testing.T) {
 		}
 	})
 	form := " Type /voice mute <player> [duration] [reason] with 30s, 10m, 1h30m or 7d, at most ten years, or with forever."
-	unknown := " here. Of somebody who is not here, write the UUID."
+	unknown := " is here, or was here before. Of somebody else, write the UUID."
 	_, g, c := voiced(t)
 	same(t, "refused", says(t, c, "voice mute", "voice mute Bob", "voice mute "+uuid.Nil.String(), "voice mute jeb_ 10", "voice mute jeb_ 11y"),
-		"Type /voice mute <player> [duration] [reason].", "There is no player Bob"+unknown, "There is no player "+uuid.Nil.String()+unknown,
+		"Type /voice mute <player> [duration] [reason].", "Nobody called Bob"+unknown, "Nobody called "+uuid.Nil.String()+unknown,
 		"10 is no duration."+form, "11y is no duration."+form)
 	if len(g.list) != 0 {
 		t.Errorf("muted all the same: %+v", g.list)
@@ -181,8 +181,8 @@ func TestUnmute(t *testing.T) {
 	same(t, "unmute", says(t, c, "voice unmute Jeb_", "voice unmute jeb_", "voice unmute gone", "voice unmute "+absent.String(), "voice unmute notch",
 		"voice unmute Bob", "voice unmute", "voice unmute jeb_ now", "voice unmute "+uuid.Nil.String()),
 		"The mute of jeb_ is lifted.", "jeb_ is not muted.", "The mute of Gone is lifted.", absent.String()+" is not muted.", "The mute of formerly is lifted.",
-		"There is no player Bob here. Of somebody who is not here, write the UUID.", "Type /voice unmute <player>.", "Type /voice unmute <player>.",
-		"There is no player "+uuid.Nil.String()+" here. Of somebody who is not here, write the UUID.")
+		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Type /voice unmute <player>.", "Type /voice unmute <player>.",
+		"Nobody called "+uuid.Nil.String()+" is here, or was here before. Of somebody else, write the UUID.")
 	if len(g.list) != 1 || g.list[0].Player != uuid.Nil {
 		t.Errorf("left: %+v", g.list)
 	}

@@ -98,6 +98,7 @@ func build(load func() (*configs.Loaded, error), dir string, stderr io.Writer) (
 // and one tracker for each player, for as long as the session lasts.
 type watch struct {
 	world    *world.Registry
+	names    *voice.Names
 	failures *track.Failures
 }
 
@@ -106,6 +107,7 @@ func (w watch) Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packe
 }
 
 func (w watch) Watch(p session.Player) session.Observer {
+	w.names.Seen(p.ID(), p.Name(), time.Now())
 	player := w.world.Add(p.ID(), p.Name())
 	t := track.New(player, w.world, proto.Lookup(p.Protocol()))
 	t.Failures = w.failures
@@ -206,11 +208,12 @@ type running struct {
 // start puts the rooms together on ln, has them go by the settings, and serves. state is on the store.
 func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *running {
 	reg := world.New()
+	a.desk.names = state.Names(a.now.conf.State.Names)
 	failures := &track.Failures{Log: a.log.With("room", "track")}
 	tokens := token.New(1 << 16)
 	inviter := invite.New(invite.Config{Tokens: tokens, Log: a.log.With("room", "invite")})
 	server := proxy.New(a.now.compiled, proxy.Others{
-		Watch: watch{reg, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say,
+		Watch: watch{reg, a.desk.names, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say,
 		Listed: listed(reg, func() bool { return a.desk.office.Load().allSeen }),
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{

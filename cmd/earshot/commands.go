@@ -44,7 +44,8 @@ type desk struct {
 	reload   func(context.Context) (changes, restart []string, err error)
 	dump     func(context.Context) (file string, err error)
 
-	world  *world.Registry // these four since start
+	world  *world.Registry // these five since start
+	names  *voice.Names
 	server *proxy.Server
 	voice  *voice.Gateway
 	store  *store.Store
@@ -103,7 +104,7 @@ func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error
 // compile makes an office's commands.
 func (d *desk) compile(o *office) (err error) {
 	cfg := commands.Config{
-		Network: commandNetwork{d}, Hubs: o.hubs, Aliases: o.aliases,
+		Network: commandNetwork{d}, Past: past{d}, Hubs: o.hubs, Aliases: o.aliases,
 		Program: commands.Program{Version: release(), Status: d.status, Reload: d.reload, Dump: d.dump, Drain: d.drain, Shutdown: d.shutdown},
 		Allowed: func(p commands.Player, permission string) bool {
 			return d.perms.Of(p.ID(), p.Name(), d.level(p.ID())).Allows(permission)
@@ -297,6 +298,18 @@ func (v voices) Why(speaker, listener uuid.UUID) (all []commands.Clause, err err
 		all = append(all, commands.Clause(c))
 	}
 	return all, err
+}
+
+// past is who was here once.
+type past struct{ d *desk }
+
+func (p past) Name(player uuid.UUID) string { return p.d.names.Name(player) }
+
+func (p past) Find(name string) (all []commands.Once) {
+	for _, n := range p.d.names.Find(name) {
+		all = append(all, commands.Once{ID: n.Player, Name: n.Name, Seen: n.Seen})
+	}
+	return all
 }
 
 // network is the network as plugins of backends see it.

@@ -18,6 +18,7 @@ const (
 	Domains  = "domains"  // declared while running, by name
 	Listens  = "listens"  // by listener and domain
 	Edges    = "edges"    // by speaker and listener
+	Names    = "names"    // of players who were here, by player
 )
 
 // Bounds of what is stored, in bytes.
