@@ -33,27 +33,20 @@ func (f *failures) of(a netip.Addr) *rate.Limiter {
 	return f.old[a]
 }
 
-// tooMany tells whether the address has used up its failures.
-func (f *failures) tooMany(a netip.Addr) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	l := f.of(a)
-	return l != nil && l.Tokens() < 1
-}
-
-// add notes a failure.
-func (f *failures) add(a netip.Addr) {
+// add notes a failure and tells whether the address had used up its failures before.
+func (f *failures) add(a netip.Addr) (tooMany bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	l := f.of(a)
 	if l == nil {
 		l = rate.NewLimiter(rate.Every(failEvery), failBurst)
 	}
-	l.Allow()
+	tooMany = !l.Allow()
 	if f.new == nil || len(f.new) >= maxAddresses/2 {
 		f.new, f.old = make(map[netip.Addr]*rate.Limiter), f.new
 	}
 	f.new[a] = l
+	return tooMany
 }
 
 // address is who is held to account for a failure: an IPv4 address, or the

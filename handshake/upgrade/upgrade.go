@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -63,7 +64,7 @@ type refusal struct {
 // there is nothing to learn.
 var (
 	shuttingDown = refusal{"shutting_down", http.StatusServiceUnavailable, "shutting down", true}
-	rateLimited  = refusal{"rate_limited", http.StatusTooManyRequests, "too many failed attempts from this address, try again in a minute", true}
+	rateLimited  = refusal{"rate_limited", http.StatusTooManyRequests, "too many failed attempts from this address: a valid token is let in all the same, others are answered slowly", true}
 	notWebSocket = refusal{"not_websocket", http.StatusBadRequest, "not a WebSocket request", false}
 	badVersion   = refusal{"version", http.StatusUpgradeRequired, "WebSocket version 13 is required", false}
 	badQuery     = refusal{"query", http.StatusBadRequest, "token and uuid are required, once each", false}
@@ -93,7 +94,9 @@ type Handler struct {
 	failures failures
 	mu       sync.Mutex  // held while stopped is set and while serving grows
 	stopped  atomic.Bool // readable without it
+	stop     chan struct{}
 	serving  sync.WaitGroup
+	slowed   atomic.Int32 // answers that are being held back
 }
 
 // New makes a handler.
@@ -101,7 +104,7 @@ func New(cfg Config) *Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{cfg: cfg}
+	h := &Handler{cfg: cfg, stop: make(chan struct{})}
 	h.SetOrigins(cfg.Origins)
 	return h
 }
@@ -112,8 +115,10 @@ func (h *Handler) SetOrigins(origins []string) { h.origins.Store(&origins) }
 // Stop refuses every request from now on. Sockets that are open stay so.
 func (h *Handler) Stop() {
 	h.mu.Lock()
-	h.stopped.Store(true)
-	h.mu.Unlock()
+	defer h.mu.Unlock()
+	if !h.stopped.Swap(true) {
+		close(h.stop)
+	}
 }
 
 // Wait returns when every socket that was handed on has ended; call Stop first.
@@ -168,13 +173,33 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 }
 
-// check gives the player whose token was redeemed, or why not.
+// Answers to an address that fails too often are held back for slowFor, so many at a time; all further ones go at once.
+const (
+	slowFor   = time.Second
+	maxSlowed = 64
+)
+
+// slow holds an answer back. What it costs is bounded: the connection, for as long as it may be silent anyway.
+func (h *Handler) slow(r *http.Request) {
+	defer h.slowed.Add(-1)
+	if h.slowed.Add(1) > maxSlowed {
+		return
+	}
+	t := time.NewTimer(slowFor)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.Context().Done():
+	case <-h.stop:
+	}
+}
+
+// check gives the player whose token was redeemed, or why not. A good token is good whatever else has come from its
+// address: failures are counted after it has been tried, so that nobody can shut out those who share an address.
 func (h *Handler) check(r *http.Request, addr netip.Addr) (uuid.UUID, *refusal) {
 	switch {
 	case h.stopped.Load():
 		return uuid.Nil, &shuttingDown
-	case h.failures.tooMany(addr):
-		return uuid.Nil, &rateLimited
 	case !isUpgrade(r):
 		return uuid.Nil, &notWebSocket
 	case r.Header.Get("Sec-WebSocket-Version") != "13":
@@ -195,8 +220,10 @@ func (h *Handler) check(r *http.Request, addr netip.Addr) (uuid.UUID, *refusal) 
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, addr netip.Addr, why *refusal) {
-	if !why.free {
-		h.failures.add(addr)
+	if !why.free && h.failures.add(addr) {
+		h.slow(r)
+		why = &rateLimited
+		w.Header().Set("Retry-After", strconv.Itoa(int(failEvery/time.Second)))
 	}
 	h.cfg.Count(why.reason)
 	h.cfg.Log.Debug("voice connection refused", "addr", addr, "reason", why.reason)

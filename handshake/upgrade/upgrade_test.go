@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -288,15 +289,21 @@ func TestShuttingDown(t *testing.T) {
 
 func TestTooManyFailures(t *testing.T) {
 	s := start(t, nil)
-	bad := s.request("> GET /voice?token=bad&uuid=" + ann.String() + " HTTP/1.1")
-	for range failBurst {
-		if _, status, _ := s.ask(bad); status != 401 {
+	id := "&uuid=" + ann.String() + " HTTP/1.1"
+	bad, plain := s.request("> GET /voice?token=bad"+id), s.request("> GET /voice?token=bad"+id, "Upgrade:")
+	for i := range failBurst {
+		if _, status, _ := s.ask([]string{bad, plain}[i%2]); status != 401-i%2 {
 			t.Fatal(status)
 		}
 	}
-	for range 3 {
-		if _, status, _ := s.ask(s.request()); status != 429 || s.lastRefusal() != "rate_limited" {
-			t.Fatal(status, s.lastRefusal())
+	for _, request := range []string{bad, plain} {
+		began := time.Now()
+		raw, status, body := s.ask(request)
+		if status != 429 || s.lastRefusal() != "rate_limited" || !strings.Contains(raw, "Retry-After: ") || strings.Count(body, "\n") != 1 {
+			t.Fatal(raw, body, s.lastRefusal())
+		}
+		if took := time.Since(began); took < slowFor {
+			t.Errorf("answered after %v", took)
 		}
 	}
 	if s.tokens.left["good"] != ann {
@@ -304,25 +311,73 @@ func TestTooManyFailures(t *testing.T) {
 	}
 }
 
+// TestGoodTokenDespiteOthersFailures: whoever shares an address with somebody who fails all the time is let in, at once.
+func TestGoodTokenDespiteOthersFailures(t *testing.T) {
+	s := start(t, nil)
+	id := "&uuid=" + ann.String() + " HTTP/1.1"
+	kinds := []string{s.request("> GET /voice?token=bad" + id), s.request("> GET /voice HTTP/1.1"), s.request("Upgrade:"), s.request("Sec-WebSocket-Version: 12"), s.request("Origin: https://evil.example")}
+	for i := range 3 * failBurst {
+		s.failures.add(address("127.0.0.1:1"))
+		if i%failBurst == 0 {
+			for _, kind := range kinds {
+				io.WriteString(s.dial(), kind) // answered late
+			}
+		}
+	}
+	for range 5 {
+		began := time.Now()
+		if _, status, body := s.ask(s.request()); status != 101 {
+			t.Fatal(status, body)
+		}
+		if took := time.Since(began); took >= slowFor {
+			t.Errorf("let in after %v", took)
+		}
+	}
+}
+
+// TestHeldBackAnswersAreBounded: a crowd of failures costs a bounded number of waiting answers, and none outlives Stop.
+func TestHeldBackAnswersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(Config{Count: func(string) {}})
+		began := time.Now()
+		var waiting, gone atomic.Int32
+		for range maxSlowed + 50 {
+			waiting.Add(1)
+			go func() {
+				h.slow(httptest.NewRequest("GET", Path, nil))
+				gone.Add(1)
+			}()
+		}
+		synctest.Wait()
+		if gone.Load() != 50 {
+			t.Errorf("%d of %d were answered at once", gone.Load(), waiting.Load())
+		}
+		h.Stop()
+		h.Stop()
+		synctest.Wait()
+		if gone.Load() != waiting.Load() || time.Since(began) != 0 {
+			t.Errorf("%d of %d after Stop, %v", gone.Load(), waiting.Load(), time.Since(began))
+		}
+	})
+}
+
 func TestFailuresAreForgiven(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f failures
 		a, b := address("192.0.2.1:5"), address("192.0.2.2:5")
 		for range failBurst {
-			if f.tooMany(a) {
+			if f.add(a) {
 				t.Fatal("too soon")
 			}
-			f.add(a)
 		}
-		if !f.tooMany(a) || f.tooMany(b) {
+		if !f.add(a) || f.add(b) {
 			t.Fatal("not the one address")
 		}
 		time.Sleep(failEvery + time.Millisecond)
-		if f.tooMany(a) {
+		if f.add(a) {
 			t.Fatal("not forgiven")
 		}
-		f.add(a)
-		if !f.tooMany(a) {
+		if !f.add(a) {
 			t.Fatal("forgiven more than one")
 		}
 	})
@@ -344,7 +399,7 @@ func TestFailuresAreBounded(t *testing.T) {
 	for range failBurst {
 		f.add(bad)
 	}
-	if !f.tooMany(bad) || f.tooMany(addr(0)) {
+	if !f.add(bad) || f.add(addr(0)) {
 		t.Error("remembers the wrong ones")
 	}
 }
