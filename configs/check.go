@@ -177,10 +177,15 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 		bad("status.max-players", "must not be negative")
 	}
 	if l.Voice.PublicURL != "" {
-		link("voice.public-url", l.Voice.PublicURL)
+		if _, uerr := BaseURL(l.Voice.PublicURL); uerr != nil {
+			bad("voice.public-url", "%w", uerr)
+		}
 	}
 	for _, o := range l.Voice.Origins {
 		link("voice.allowed-origins", o)
+		if u, uerr := url.Parse(o); uerr == nil && (strings.Trim(u.Path, "/") != "" || u.User != nil) {
+			bad("voice.allowed-origins", "%q has a path, which browsers do not name: write %s://%s", o, u.Scheme, u.Host)
+		}
 	}
 	rangeOK := func(key string, v float64) {
 		if !(v >= 0 && v <= 1024) {
@@ -201,7 +206,13 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	if l.Proxy.Required && len(l.Proxy.Trusted) == 0 {
 		bad("proxy-protocol.required", "nobody could connect: name the load balancers under trusted")
 	}
+	networks("http-proxies", l.HTTPProxies)
 	networks("admin.networks", l.Admin.Networks)
+	for _, h := range l.Admin.Hosts {
+		if h == "" || strings.ContainsAny(h, "/: ") {
+			bad("admin.hosts", "%q is no host name: write it without http:// and port, as prometheus.example.net", h)
+		}
+	}
 	networks("limits.exempt", l.Limits.Exempt)
 	if t := l.Compression.Threshold; t < -1 || t >= 1<<21 {
 		bad("compression.threshold", "%d: -1 to 2097151 bytes", t)

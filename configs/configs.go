@@ -42,6 +42,7 @@ type Config struct {
 	State         State             `yaml:"state"`
 	TLS           TLS               `yaml:"tls"`
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
+	HTTPProxies   []string          `yaml:"http-proxies"` // networks of reverse proxies that name the client in a header
 	Admin         Admin             `yaml:"admin"`
 	Compression   Compression       `yaml:"compression"`
 	Limits        Limits            `yaml:"limits"`
@@ -122,6 +123,7 @@ type ProxyProtocol struct {
 // Admin is about /metrics.
 type Admin struct {
 	Networks []string `yaml:"networks"` // that may read /metrics
+	Hosts    []string `yaml:"hosts"`    // names by which it may be asked for, besides those that are known
 }
 
 // Compression is towards the client.
@@ -246,7 +248,8 @@ func Default() Config {
 		},
 		State:       State{Replicas: 1, Names: 10_000},
 		Proxy:       ProxyProtocol{Trusted: []string{}},
-		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}},
+		HTTPProxies: []string{},
+		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}, Hosts: []string{}},
 		Compression: Compression{Threshold: 256, Level: 3},
 		Limits: Limits{
 			Connections: Rate{5, 20}, Logins: Rate{0.4, 3}, Status: Rate{5, 20},

@@ -1,8 +1,11 @@
 package configs
 
 import (
+	"fmt"
 	"maps"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -38,6 +41,48 @@ type Edge struct {
 	Speaker  string `yaml:"speaker"` // UUIDs
 	Listener string `yaml:"listener"`
 }
+
+// VoicePath is what clients add to the base URL.
+const VoicePath = "/voice"
+
+// BaseURL reads [Voice.PublicURL] and gives it as clients are told: http or https, without a slash at the end.
+func BaseURL(text string) (string, error) {
+	form := fmt.Errorf("%q is no base URL: write http://host:port or https://host", text)
+	u, err := url.Parse(strings.TrimSpace(text))
+	if err != nil || u.Host == "" || u.Opaque != "" {
+		return "", form
+	}
+	switch u.Scheme {
+	case "http", "https":
+	case "ws":
+		u.Scheme = "http"
+	case "wss":
+		u.Scheme = "https"
+	default:
+		return "", form
+	}
+	if port := u.Port(); port != "" || strings.HasSuffix(u.Host, ":") {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return "", fmt.Errorf("%q has no usable port: 1 to 65535", text)
+		}
+	}
+	path := strings.TrimRight(u.Path, "/")
+	switch {
+	case u.Hostname() == "" || strings.ContainsAny(u.Host, " \"<>\\^`{|}%"):
+		return "", fmt.Errorf("%q has no usable host", text)
+	case u.User != nil:
+		return "", fmt.Errorf("%q has a user in it, which clients do not send: take it out", text)
+	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(text, "#"):
+		return "", fmt.Errorf("%q ends in a query or fragment: clients add %s and a query of their own, so take it out", text, VoicePath)
+	case path == VoicePath || strings.HasSuffix(path, VoicePath):
+		return "", fmt.Errorf("%q ends in %s, which clients add themselves: write %s", text, VoicePath, strings.TrimSuffix(u.Scheme+"://"+u.Host+path, VoicePath))
+	case u.RawPath != "" || strings.Trim(path, pathBytes) != "" || strings.Contains(path+"/", "//") || strings.Contains(path+"/", "/./") || strings.Contains(path+"/", "/../"):
+		return "", fmt.Errorf("%q has a path that cannot work: only letters, digits, and -._~ between single slashes", text)
+	}
+	return u.Scheme + "://" + u.Host + path, nil
+}
+
+const pathBytes = "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
 
 // GroupTypes are the words of [Groups.Types].
 var GroupTypes = []string{"normal", "open", "isolated"}

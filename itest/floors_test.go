@@ -24,7 +24,7 @@ var floors = map[string]int{
 	"voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,
 	"voice/group": 1, "voice/mute": 1, "voice/ogg": 1,
 
-	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2, "voice/store": 2, "voice/soundfile": 2,
+	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2, "handshake/front": 2, "voice/store": 2, "voice/soundfile": 2,
 
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
 	"handshake/upgrade": 3, "voice/hub": 3, "voice/speaker": 3, "voice/conn": 3, "voice/client": 3,

@@ -7,8 +7,10 @@ package admin
 import (
 	"encoding/json"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -16,12 +18,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/earshot-mc/earshot/handshake/front"
 )
 
 // Admin holds the metrics and serves both pages. Metrics are to be added before
 // it serves.
 type Admin struct {
 	networks atomic.Pointer[[]netip.Prefix]
+	hosts    atomic.Pointer[[]string]
 	registry *prometheus.Registry
 	health   func() Health
 }
@@ -46,6 +51,7 @@ func Loopback() []netip.Prefix {
 func New(networks []netip.Prefix, health func() Health) *Admin {
 	a := &Admin{registry: prometheus.NewRegistry(), health: health}
 	a.SetNetworks(networks)
+	a.SetHosts(nil)
 	a.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return a
 }
@@ -57,6 +63,10 @@ func (a *Admin) SetNetworks(networks []netip.Prefix) {
 	}
 	a.networks.Store(&networks)
 }
+
+// SetHosts replaces the names by which everything may be asked for, besides any address and localhost; *.x is every name
+// below x. A page of somebody else's can make a browser ask here by its own name, and read the answer.
+func (a *Admin) SetHosts(names []string) { a.hosts.Store(&names) }
 
 // Gauge adds a value that goes up and down. It panics, like all that add, when
 // the name is taken or not one that Prometheus allows.
@@ -142,19 +152,44 @@ func (l *labelled) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
-// allowed tells whether the request comes from a network that may see all.
-func (a *Admin) allowed(r *http.Request) bool {
+// refusal is why somebody may not see everything, in a line that says what to change; empty: they may.
+func (a *Admin) refusal(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return false
+		return "not from here"
 	}
 	addr := from.Addr().Unmap().WithZone("")
 	for _, n := range *a.networks.Load() {
-		if n.Contains(addr) {
-			return true
+		switch {
+		case !n.Contains(addr):
+		case !front.Direct(r):
+			return "not through a reverse proxy that is not under http-proxies, or that does not say whom it is from"
+		case !a.named(r.Host):
+			return "not by this name: ask by an address, or name it under admin.hosts"
+		default:
+			return ""
 		}
 	}
-	return false
+	return "not for this network: admin.networks has those that may"
+}
+
+func (a *Admin) allowed(r *http.Request) bool { return a.refusal(r) == "" }
+
+// named tells whether host, of a request, is an address or one of our names. None at all is from a program that has no
+// name for us.
+func (a *Admin) named(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil || host == "" || host == "localhost" {
+		return true
+	}
+	return slices.ContainsFunc(*a.hosts.Load(), func(name string) bool {
+		name = strings.ToLower(name)
+		below, wild := strings.CutPrefix(name, "*")
+		return host == name || wild && len(below) > 1 && strings.HasSuffix(host, below)
+	})
 }
 
 // Metrics serves /metrics.
@@ -163,9 +198,9 @@ func (a *Admin) Metrics() http.Handler {
 		return promhttp.HandlerFor(a.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 	})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case !a.allowed(r):
-			http.Error(w, "not for this network", http.StatusForbidden)
+		switch why := a.refusal(r); {
+		case why != "":
+			http.Error(w, why, http.StatusForbidden)
 		case onlyReads(w, r):
 			page().ServeHTTP(w, r)
 		}

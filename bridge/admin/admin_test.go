@@ -12,7 +12,7 @@ import (
 
 func get(h http.Handler, from string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest("GET", "/", nil)
-	r.RemoteAddr = from
+	r.RemoteAddr, r.Host = from, "127.0.0.1:25565"
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
 	return w
@@ -66,6 +66,40 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoNameOfOurs: a page that a browser asks for by a stranger's name, and a request that somebody else passed
+// on, are not from here, whatever the address.
+func TestWhatIsNoNameOfOurs(t *testing.T) {
+	a := New(nil, running)
+	a.SetHosts([]string{"Mc.example.net", "*.voice.example", "*"})
+	for _, c := range []struct {
+		host, header string
+		why          string // part of the answer
+	}{
+		{"127.0.0.1:25565", "", ""}, {"[::1]:25565", "", ""}, {"::1", "", ""}, {"192.0.2.7", "", ""}, {"", "", ""},
+		{"localhost:25565", "", ""}, {"LOCALHOST.", "", ""}, {"mc.Example.net:25565", "", ""}, {"eu.voice.example", "", ""},
+		{"evil.example", "", "admin.hosts"}, {"voice.example", "", "admin.hosts"}, {"localhost.evil.example:25565", "", "admin.hosts"},
+		{"127.0.0.1.evil.example", "", "admin.hosts"}, {"mc.example.net.evil.example", "", "admin.hosts"}, {"evilvoice.example", "", "admin.hosts"},
+		{"localhost", "X-Forwarded-For", "http-proxies"}, {"localhost", "Forwarded", "http-proxies"}, {"localhost", "X-Real-Ip", "http-proxies"},
+	} {
+		for _, h := range []http.Handler{a.Metrics(), a.Healthz()} {
+			r := httptest.NewRequest("GET", "/", nil)
+			r.RemoteAddr, r.Host = here, c.host
+			if c.header != "" {
+				r.Header.Set(c.header, "127.0.0.1")
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			body := w.Body.String()
+			if seen := strings.Contains(body, "go_goroutines") || strings.Contains(body, "players"); seen != (c.why == "") {
+				t.Errorf("%q %s: %d %.80s", c.host, c.header, w.Code, body)
+			}
+			if w.Code == http.StatusForbidden && !strings.Contains(body, c.why) {
+				t.Errorf("%q %s: %s", c.host, c.header, body)
+			}
+		}
+	}
+}
+
 func TestWhoMaySee(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -114,7 +148,7 @@ func TestOnlyReading(t *testing.T) {
 	a := New(nil, running)
 	for _, h := range []http.Handler{a.Healthz(), a.Metrics()} {
 		r := httptest.NewRequest("POST", "/", strings.NewReader("x"))
-		r.RemoteAddr = here
+		r.RemoteAddr, r.Host = here, "localhost"
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code != 405 || w.Header().Get("Allow") == "" {

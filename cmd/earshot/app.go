@@ -26,6 +26,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/front"
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/handshake/token"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
@@ -70,6 +71,8 @@ type rooms struct {
 	listening   listen.Config
 	port        *listen.Listener
 	pages       *admin.Admin
+	front       *front.Front
+	voiceAt     atomic.Pointer[string] // the path before /voice, beside none
 	server      *proxy.Server
 	inviter     *invite.Inviter
 	sockets     *upgrade.Handler
@@ -252,24 +255,25 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		Log:    a.log.With("room", "upgrade"),
 	})
 
-	a.rooms = &rooms{
-		connections: connections, listening: listening, port: port, pages: pages,
-		server: server, inviter: inviter, sockets: sockets, gateway: gateway,
-	}
-	a.apply(a.now)
-
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", pages.Healthz())
 	mux.Handle("/metrics", pages.Metrics())
-	mux.HandleFunc(upgrade.Path, func(w http.ResponseWriter, q *http.Request) {
-		if !a.rooms.voiceOn.Load() {
+	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
+		// A reverse proxy may cut the path of voice.public-url off, or pass it on.
+		if q.URL.Path != upgrade.Path && q.URL.Path != *a.rooms.voiceAt.Load()+upgrade.Path || !a.rooms.voiceOn.Load() {
 			http.NotFound(w, q)
 			return
 		}
 		sockets.ServeHTTP(w, q)
 	})
+	a.rooms = &rooms{
+		connections: connections, listening: listening, port: port, pages: pages, front: front.New(mux, a.log.With("room", "http")),
+		server: server, inviter: inviter, sockets: sockets, gateway: gateway,
+	}
+	a.apply(a.now)
+
 	web := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+		Handler: a.rooms.front, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: slog.NewLogLogger(a.log.With("room", "http").Handler(), slog.LevelDebug),
 	}
 
@@ -355,8 +359,8 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 	switch {
 	case !conf.Voice.Enabled:
 		sockets = "off (voice.enabled)"
-	case conf.Voice.PublicURL != "":
-		sockets = fmt.Sprintf("%s, which must lead to %s", conf.Voice.PublicURL, where)
+	case a.now.public != "":
+		sockets = fmt.Sprintf("%s%s, which must lead to %s", a.now.public, upgrade.Path, where)
 	}
 
 	if conf.Log.Format == "json" {

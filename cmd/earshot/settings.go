@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/netip"
+	"net/url"
+	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/earshot-mc/earshot/bridge/invite"
@@ -31,6 +35,10 @@ type settings struct {
 	cert     *tls.Certificate // nil: none
 	port     port
 	watchers []netip.Prefix // may read /metrics
+	names    []string       // by which that may be asked for
+	fronts   []netip.Prefix // reverse proxies
+	public   string         // the base URL that clients are told; empty: as they joined
+	prefix   string         // of the path in it
 	invite   invite.Terms
 	origins  []string
 	proxy    proxy.Settings
@@ -52,7 +60,7 @@ type port struct {
 
 // newSettings reads the files that a configuration names, and fails where something cannot be used.
 func newSettings(l *configs.Loaded) (s *settings, err error) {
-	s = &settings{conf: l, log: l.Log, origins: l.Voice.Origins, perms: permissions(&l.Permissions)}
+	s = &settings{conf: l, log: l.Log, perms: permissions(&l.Permissions)}
 	if s.welcome, err = parse("limbo.message", l.Limbo.Message); err != nil {
 		return nil, err
 	}
@@ -69,14 +77,52 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	if s.voice, err = voiceConfig(&l.Voice); err != nil {
 		return nil, err
 	}
-	s.invite = invite.Terms{PublicURL: l.Voice.PublicURL, TLS: s.cert != nil, Off: !l.Voice.Enabled}
+	if err := s.reach(l); err != nil {
+		return nil, err
+	}
+	s.invite = invite.Terms{PublicURL: s.public, TLS: s.cert != nil, Off: !l.Voice.Enabled}
 	if s.office, err = newOffice(l, s.proxy.Servers); err != nil {
 		return nil, err
 	}
 	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // checked by Load, as are these
+	s.fronts, _ = configs.Prefixes(l.HTTPProxies)
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
 	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
 	return s, nil
+}
+
+// reach works out by which names and URLs the program is reached, as far as the settings tell.
+func (s *settings) reach(l *configs.Loaded) error {
+	s.names = slices.Concat(l.Admin.Hosts, slices.Sorted(maps.Keys(l.Hosts)))
+	add := func(host string) {
+		if host != "" {
+			s.names = append(s.names, host)
+		}
+	}
+	host, _, _ := net.SplitHostPort(l.Listen)
+	add(host)
+	machine, _ := os.Hostname()
+	add(machine)
+	s.origins = nil
+	for _, o := range l.Voice.Origins {
+		s.origins = append(s.origins, strings.TrimRight(o, "/"))
+	}
+	if l.Voice.PublicURL == "" {
+		return nil
+	}
+	base, err := configs.BaseURL(l.Voice.PublicURL)
+	if err != nil {
+		return fmt.Errorf("voice.public-url: %w", err)
+	}
+	u, err := url.Parse(base)
+	if err != nil {
+		return fmt.Errorf("voice.public-url: %w", err)
+	}
+	add(u.Hostname())
+	s.public, s.prefix = base, u.Path
+	// A reverse proxy may ask here by another name than the page was loaded by.
+	s.origins = append(s.origins, "https://"+u.Host, "http://"+u.Host)
+	return nil
 }
 
 // compile makes of settings what takes time or can fail still, so that nothing is left to fail when they are applied.
@@ -109,6 +155,9 @@ func (a *app) apply(s *settings) {
 	r.listening.TLS = s.cert != nil
 	r.port.Apply(r.listening)
 	r.pages.SetNetworks(s.watchers)
+	r.pages.SetHosts(s.names)
+	r.front.SetTrusted(s.fronts)
+	r.voiceAt.Store(&s.prefix)
 	r.server.Apply(s.compiled)
 	r.sockets.SetOrigins(s.origins)
 	r.voiceOn.Store(!s.invite.Off)
