@@ -45,10 +45,13 @@ func (c *wire) invited() offer.Offer {
 
 // reverseProxy is one that connects from an address of this machine, and tells by X-Forwarded-For who has asked it.
 func reverseProxy(t *testing.T, to, from string) (base string) {
-	target := &url.URL{Scheme: "http", Host: to}
-	proxy := httputil.NewSingleHostReverseProxy(target)
-	direct := proxy.Director
-	proxy.Director = func(r *http.Request) { direct(r); r.Host = to } // as they do unless they are told otherwise
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: to}) // whose host is asked for, as they do unless they are told otherwise
+		for _, name := range []string{"Forwarded", "X-Forwarded-For"} {
+			r.Out.Header[name] = r.In.Header[name]
+		}
+		r.SetXForwarded()
+	}}
 	tr := &http.Transport{DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).DialContext(ctx, network, addr)
 	}}
