@@ -198,14 +198,13 @@ func (a *app) run(stderr io.Writer) error {
 		os.Exit(1)
 	}()
 	unfollow()
-	r.stop()
-	return failed
+	return errors.Join(failed, r.stop())
 }
 
 // running is everything that has to end.
 type running struct {
-	failed chan error // what ended by itself and should not have
-	stop   func()
+	failed chan error   // what ended by itself and should not have
+	stop   func() error // what is lost by it is an error
 }
 
 // start puts the rooms together on ln, has them go by the settings, and serves. state is on the store.
@@ -290,7 +289,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 	serve("http", func() error { return web.Serve(port.HTTP()) })
 	// There is nothing to accept as long as there is no certificate.
 	serve("https", func() error { return web.Serve(tls.NewListener(buffered{port.TLS()}, a.tlsConfig())) })
-	r.stop = func() {
+	r.stop = func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), stopWithin-time.Second)
 		defer cancel()
 		stopping.Store(true)
@@ -312,7 +311,9 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		sockets.Wait()
 		sweeper.Close()
 		serving.Wait()
-		report("state", on.Close(ctx))
+		err := on.Close(ctx)
+		report("state", err)
+		return err
 	}
 	return r
 }

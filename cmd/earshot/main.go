@@ -15,6 +15,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/voice/store"
 )
 
 // version is set by the linker.
@@ -24,6 +25,7 @@ const usage = `Earshot: a Minecraft proxy that carries voice.
 
 	earshot run [--config FILE] [--listen ADDR] [--data DIR] [--offline]
 	earshot check [--config FILE] [--listen ADDR] [--data DIR] [--offline]
+	earshot state check [FILE] | export FILE | import FILE
 	earshot texts
 	earshot version
 
@@ -32,6 +34,10 @@ run    joins players to the servers of the configuration; without one, to a
        Lines on the standard input are commands: help lists them
 check  says whether a configuration is right and prints what is in force
        (secrets hidden)
+state  looks after what is kept (mutes, groups, speakers, declarations), in the
+       data folder or in a NATS: check says what is damaged or missing, of FILE
+       where one is named; export writes it all to FILE, also while Earshot
+       runs; import stores what FILE has, while no Earshot runs on the folder
 texts  prints what players are told, as a file for the folder of languages
 
 `
@@ -66,7 +72,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		help(stderr)
 		return badUse
 	}
-	if flags.NArg() > 1 {
+	if flags.NArg() > 1 && flags.Arg(0) != "state" {
 		return fail(fmt.Errorf("%q is one word too many; see earshot --help", flags.Arg(1)))
 	}
 
@@ -83,6 +89,8 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			fmt.Fprintf(stdout, "%s: %q\n", key, english[key])
 		}
 		return 0
+	case "state":
+		return keep(flags.Args()[1:], func() (*configs.Loaded, error) { return configs.Load(*file, *dir, environ) }, *dir, stdout, stderr)
 	case "run", "check":
 		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
 			return fail(fmt.Errorf("--data %s is no folder: create it, or name another", *dir))
@@ -111,12 +119,18 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			fmt.Fprint(stdout, a.now.conf.Effective())
 			return 0
 		}
-		if err := a.run(stderr); err != nil {
+		err = a.run(stderr)
+		var lost *store.LostError
+		if errors.As(err, &lost) {
+			fail(err)
+			return 1
+		}
+		if err != nil {
 			return fail(err)
 		}
 		return 0
 	default:
-		return fail(fmt.Errorf("there is no command %q: run, check, texts or version; see earshot --help", command))
+		return fail(fmt.Errorf("there is no command %q: run, check, state, texts or version; see earshot --help", command))
 	}
 }
 

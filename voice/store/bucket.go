@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
@@ -24,6 +26,8 @@ type Bucket[T any] struct {
 	write chan struct{} // poked when there is something to write
 	again chan struct{} // poked when everything has to be read anew
 
+	changed chan struct{} // poked when the copy is behind
+
 	mu      sync.Mutex
 	kv      jetstream.KeyValue
 	created time.Time          // which bucket was read last
@@ -41,6 +45,20 @@ type Bucket[T any] struct {
 	problem error
 	since   time.Time
 	synced  chan struct{} // closed when the bucket has been read for the first time
+
+	base        counted // what was there when it was counted last
+	back        []string
+	backLive    int
+	hints       []string // of damaged lines in the copy
+	copied      string   // the version of the copy
+	copyProblem error
+	copySince   time.Time
+}
+
+// counted is how many records a bucket had, kept apart from it.
+type counted struct {
+	Records  int    `json:"records"` // -1: not known
+	Revision uint64 `json:"revision"`
 }
 
 // entry is a record as the server has it.
@@ -85,26 +103,85 @@ type Change[T any] struct {
 func OpenBucket[T any](ctx context.Context, s *Store, spec Spec[T]) (*Bucket[T], error) {
 	b := &Bucket[T]{
 		s: s, spec: spec, name: prefix + spec.Name,
-		write: make(chan struct{}, 1), again: make(chan struct{}, 1), synced: make(chan struct{}),
+		write: make(chan struct{}, 1), again: make(chan struct{}, 1), synced: make(chan struct{}), changed: make(chan struct{}, 1),
+		base:  counted{Records: -1},
 		known: make(map[string]entry[T]), waiting: make(map[string]*change[T]),
 		news: make(map[string]Change[T]), aside: make(map[string]aside),
+	}
+	if s.embedded() {
+		if err := b.preload(); err != nil {
+			return nil, err
+		}
 	}
 	s.mu.Lock()
 	s.buckets = append(slices.Clone(s.buckets), b)
 	s.mu.Unlock()
 	s.wg.Go(b.follow)
 	s.wg.Go(b.writeAll)
-	select {
-	case <-b.synced:
-		s.wg.Go(b.tidy)
-		return b, nil
-	case <-ctx.Done():
-		err := ctx.Err()
-		if _, _, problem := b.state(); problem != nil {
-			err = problem
-		}
-		return nil, fmt.Errorf("cannot read the bucket %s from %s: %w", b.name, s.where, err)
+	if !s.cfg.Look {
+		s.wg.Go(b.copyAll)
 	}
+	late := time.After(stuckTime)
+	for {
+		select {
+		case <-b.synced:
+			if !s.cfg.Look {
+				s.wg.Go(b.tidy)
+			}
+			return b, nil
+		case <-late:
+			if s.embedded() {
+				select {
+				case s.stuck <- b.name:
+				case <-ctx.Done():
+				}
+			}
+		case <-ctx.Done():
+			err := ctx.Err()
+			if _, _, problem := b.state(); problem != nil {
+				err = problem
+			}
+			return nil, fmt.Errorf("cannot read the bucket %s from %s: %w", b.name, s.where, err)
+		}
+	}
+}
+
+// preload takes the copy for what is known, until the server has been read. What the server has lost goes back to it then.
+func (b *Bucket[T]) preload() error {
+	path := copyPath(b.s.cfg.Dir, b.spec.Name)
+	c, err := readCopy(path)
+	switch {
+	case errors.Is(err, errNewer):
+		return fmt.Errorf("the copy %s cannot be read: %w; update this Earshot", path, err)
+	case err != nil: // and nothing of it is ours, so that the server's word is all there is
+		b.hints = append(b.hints, fmt.Sprintf("the copy %s: %v", path, err))
+	}
+	b.base = counted{c.Records, c.Revision}
+	b.hints = append(b.hints, c.Damaged...)
+	for _, r := range c.Rows {
+		key, ok := unescape(r.Key)
+		if !ok {
+			continue
+		}
+		e := entry[T]{raw: r.Raw, revision: r.Revision, gone: r.Raw == nil}
+		if !e.gone {
+			if e.value, err = b.spec.decode(key, r.Raw); err != nil {
+				continue // one of a later version is the server's to tell of
+			}
+		}
+		b.known[key] = e
+	}
+	if len(b.hints) > 0 { // for whoever wants to look
+		b.s.note(fmt.Sprintf("%s: the copy is damaged and is written anew: %v", b.spec.Name, b.hints[:min(len(b.hints), maxDamage)]))
+		if b.s.cfg.Look {
+			return nil
+		}
+		kept := path + ".damaged-" + time.Now().UTC().Format("20060102-150405.000")
+		if err := os.Rename(path, kept); err == nil {
+			b.s.cfg.Log.Warn("the copy of a bucket is damaged; it is kept, and written anew", "bucket", b.spec.Name, "as", kept, "lines", b.hints)
+		}
+	}
+	return nil
 }
 
 // Load returns every record.
@@ -265,7 +342,75 @@ func (b *Bucket[T]) state() (waiting int, since time.Time, problem error) {
 	if b.flight != nil {
 		waiting++
 	}
+	if b.problem == nil {
+		return waiting, b.copySince, b.copyProblem
+	}
 	return waiting, b.since, b.problem
+}
+
+// unstored names every change that waits.
+func (b *Bucket[T]) unstored() (all []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	name := func(c *change[T]) {
+		what := "delete"
+		if c.raw != nil {
+			what = string(c.raw)
+		}
+		all = append(all, b.spec.Name+" "+c.key+" "+what)
+	}
+	if b.flight != nil {
+		name(b.flight)
+	}
+	for _, key := range slices.Sorted(maps.Keys(b.waiting)) {
+		name(b.waiting[key])
+	}
+	return all
+}
+
+// export is everything that is in force.
+func (b *Bucket[T]) export() Section {
+	b.mu.Lock()
+	s := Section{Bucket: b.spec.Name}
+	revisions := make(map[string]uint64)
+	for key, e := range b.known {
+		revisions[key] = e.revision
+		s.Revision = max(s.Revision, e.revision)
+	}
+	b.mu.Unlock()
+	all := b.Load()
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		raw, err := b.spec.encode(key, all[key])
+		if err != nil {
+			continue // there is none that was not checked
+		}
+		r := Row{Raw: raw, Revision: revisions[key]}
+		r.Key, _ = escape(key)
+		s.Rows = append(s.Rows, r)
+	}
+	s.Records = len(s.Rows)
+	return s
+}
+
+// restore stores records of an export.
+func (b *Bucket[T]) restore(ctx context.Context, rows []Row) (taken int, err error) {
+	var faults []error
+	for _, r := range rows {
+		key, ok := unescape(r.Key)
+		if !ok || r.Raw == nil {
+			continue
+		}
+		v, err := b.spec.decode(key, r.Raw)
+		if err == nil {
+			err = b.Put(ctx, key, v)
+		}
+		if err != nil {
+			faults = append(faults, fmt.Errorf("%s: %s: %w", b.spec.Name, key, err))
+			continue
+		}
+		taken++
+	}
+	return taken, errors.Join(faults...)
 }
 
 // fails notes why the bucket is not in order; nil is that it is. The lock is held.
@@ -373,6 +518,9 @@ func (b *Bucket[T]) read() error {
 		for range w.Updates() { // else the one who fills it waits for ever
 		}
 	}()
+	if !b.s.embedded() && b.epoch == 0 {
+		b.base = b.s.counted(ctx, b.name)
+	}
 	b.begin(kv)
 	for {
 		select {
@@ -426,26 +574,33 @@ func (b *Bucket[T]) complete(created time.Time) {
 		delete(b.known, key)
 		switch {
 		case e.gone:
-		case !lost:
+		case !lost && !b.s.embedded(): // whose files nobody else changes
 			b.tell(Change[T]{Key: key, Gone: true})
-		case b.waiting[key] == nil && (b.flight == nil || b.flight.key != key):
-			b.waiting[key] = &change[T]{key: key, value: e.value, raw: e.raw}
-			b.order = append(b.order, key)
+		default:
+			b.giveBack(key, e)
 			back++
 		}
 	}
-	b.live, b.kill = context.WithCancel(b.s.ctx)
-	b.fails(nil)
+	restored, live, missing, hints := b.back, b.backLive, 0, b.hints
+	b.back, b.backLive, b.hints = nil, 0, nil
 	first := false
 	select {
 	case <-b.synced:
 	default:
-		// What there was from the start is no news.
-		clear(b.news)
 		first = true
+		missing = b.missing(live)
+	}
+	if missing == 0 && len(restored) == 0 {
+		hints = nil // the copy's damage alone has cost nothing
+	}
+	b.live, b.kill = context.WithCancel(b.s.ctx)
+	b.fails(nil)
+	if first {
+		clear(b.news) // what there was from the start is none
 	}
 	wake := b.toWake()
 	b.mu.Unlock()
+	b.s.found(b.spec.Name, restored, missing, hints)
 	if lost {
 		b.s.cfg.Log.Error("the state server has lost a bucket: what is known of it is written back", "bucket", b.name, "records", back)
 	}
@@ -454,6 +609,42 @@ func (b *Bucket[T]) complete(created time.Time) {
 	}
 	wake()
 	poke(b.write)
+	poke(b.changed)
+}
+
+// giveBack has the server told what it has lost. The lock is held, and the entry is no longer among what is known.
+func (b *Bucket[T]) giveBack(key string, e entry[T]) {
+	if b.s.embedded() {
+		b.back = append(b.back, key)
+		if !e.gone {
+			b.backLive++
+		}
+	}
+	if b.waiting[key] == nil && (b.flight == nil || b.flight.key != key) {
+		b.waiting[key] = &change[T]{key: key, value: e.value, raw: e.raw}
+		b.order = append(b.order, key)
+	}
+}
+
+// missing is how many records there were when they were counted that are in no way accounted for: back are those that were
+// just found to be missing, and are known. Each record that is newer than the count may have taken the place of one that
+// was counted, or may be the mark of its end. The lock is held.
+func (b *Bucket[T]) missing(back int) int {
+	if b.base.Records < 0 {
+		return 0
+	}
+	there := back
+	for _, e := range b.known {
+		if e.revision > b.base.Revision || !e.gone {
+			there++
+		}
+	}
+	for key := range b.aside {
+		if e, ok := b.known[key]; !ok || e.gone { // it is reported by itself
+			there++
+		}
+	}
+	return max(b.base.Records-there, 0)
 }
 
 // see takes in what the server tells of one key.
@@ -494,8 +685,16 @@ func (b *Bucket[T]) take(ev event[T]) {
 	if had && old.epoch == b.epoch && ev.revision <= old.revision {
 		return
 	}
+	if had && b.s.embedded() && ev.revision < old.revision {
+		// The server has lost what came after this. Its numbers begin anew, so that ours mean nothing any more.
+		delete(b.known, ev.key)
+		delete(b.aside, ev.key)
+		b.giveBack(ev.key, old)
+		return
+	}
 	delete(b.aside, ev.key)
 	b.known[ev.key] = entry[T]{ev.value, ev.raw, ev.revision, b.epoch, ev.raw == nil}
+	poke(b.changed)
 	had = had && !old.gone
 	if had != (ev.raw != nil) || had && !bytes.Equal(old.raw, ev.raw) {
 		b.tell(Change[T]{ev.key, ev.value, ev.raw == nil})
@@ -524,6 +723,10 @@ func (b *Bucket[T]) setAside(ctx context.Context, kv jetstream.KeyValue, e jetst
 	first := b.s.report(a)
 	b.mu.Lock()
 	last, had := b.known[key]
+	if had && last.epoch == 0 && errors.Is(reason, errNewer) { // it is from the copy, and older than what we cannot read
+		delete(b.known, key)
+		had = false
+	}
 	if had = had && ours && !last.gone; had { // the last that was readable stays known
 		last.epoch, last.revision = b.epoch, e.Revision()
 		b.known[key] = last
@@ -533,6 +736,9 @@ func (b *Bucket[T]) setAside(ctx context.Context, kv jetstream.KeyValue, e jetst
 	}
 	b.mu.Unlock()
 	log := b.s.cfg.Log.With("bucket", b.name, "key", e.Key(), "revision", e.Revision(), "reason", reason)
+	if b.s.cfg.Look {
+		return
+	}
 	if errors.Is(reason, errNewer) {
 		if first {
 			log.Error("a record cannot be read and is left alone: update this Earshot")
@@ -623,11 +829,15 @@ func (b *Bucket[T]) writeAll() {
 			}
 			continue
 		}
+		launch := b.s.launched()
 		revision, err := b.store(ctx, c)
 		b.written(c, revision, err)
 		if err == nil {
 			pause = firstPause
 			continue
+		}
+		if !errors.Is(err, context.Canceled) { // which is for a reason that is known
+			b.s.fails(launch)
 		}
 		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) {
 			b.resync() // the bucket may be gone
@@ -645,7 +855,7 @@ func (b *Bucket[T]) writeAll() {
 func (b *Bucket[T]) next() (*change[T], context.Context) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.live == nil || len(b.order) == 0 {
+	if b.live == nil || len(b.order) == 0 || b.s.cfg.Look {
 		return nil, nil
 	}
 	key := b.order[0]
@@ -690,6 +900,7 @@ func (b *Bucket[T]) written(c *change[T], revision uint64, err error) {
 	first := false
 	if err == nil {
 		b.fails(nil)
+		poke(b.changed)
 		delete(b.aside, c.key)
 		old := b.known[c.key]
 		if c.raw == nil {

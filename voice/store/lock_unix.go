@@ -18,7 +18,7 @@ func lock(path string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("the data directory %s is in use by another process: give each its own", filepath.Dir(path))
+		return nil, fmt.Errorf("the data directory %s is %w: give each its own", filepath.Dir(path), ErrInUse)
 	}
 	return f, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -46,8 +47,16 @@ type Spec[T any] struct {
 // envelope is a record as it is stored.
 type envelope struct {
 	Version int             `json:"v"`
+	Sum     string          `json:"sum,omitempty"` // of key, version and data; before there were sums: none
 	Data    json.RawMessage `json:"data"`
 }
+
+func (e *envelope) sum(key string) string {
+	return checksum(key, " ", strconv.Itoa(e.Version), " ", string(e.Data))
+}
+
+// errDamaged is a record that is not what was written.
+var errDamaged = errors.New("its checksum is wrong: it is damaged")
 
 // errNewer is a record of a later program. It is not broken, and other nodes may live by it.
 var errNewer = errors.New("it was written by a later version of Earshot")
@@ -62,7 +71,9 @@ func (s *Spec[T]) encode(key string, v T) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := json.Marshal(envelope{s.Version, data})
+	e := envelope{Version: s.Version, Data: data}
+	e.Sum = e.sum(key)
+	raw, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
@@ -81,6 +92,8 @@ func (s *Spec[T]) decode(key string, raw []byte) (v T, err error) {
 		return v, err
 	}
 	switch {
+	case e.Sum != "" && e.Sum != e.sum(key):
+		return v, errDamaged
 	case e.Version > s.Version:
 		return v, fmt.Errorf("version %d: %w", e.Version, errNewer)
 	case e.Version == s.Version:

@@ -15,7 +15,7 @@ import (
 	"log/slog"
 	"net/url"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -36,7 +36,8 @@ type Config struct {
 	RootCA         string // file, where the server's certificate is not one that the system trusts
 	Certificate    string // files of our own certificate, where the server asks for one
 	Key            string
-	Replicas       int // of buckets that are made in a cluster; 0 is 1
+	Look           bool // change nothing: neither store, nor count, nor set aside
+	Replicas       int  // of buckets that are made in a cluster; 0 is 1
 
 	Log *slog.Logger // nil: slog.Default()
 }
@@ -54,19 +55,27 @@ const (
 type Store struct {
 	cfg    Config
 	where  string
-	marks  time.Duration  // marksTime
-	server *server.Server // nil: external
-	lock   *os.File
+	marks  time.Duration // marksTime
+	lock   *os.File      // of an embedded server's directory
 	nc     *nats.Conn
 	js     jetstream.JetStream
 	ctx    context.Context // until Close
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu      sync.Mutex
-	buckets []bucket
-	lost    time.Time           // when the connection broke; zero while there is one
-	aside   map[string]struct{} // what was set aside since the start
+	sick  chan struct{} // poked when the embedded server has failed to store something
+	stuck chan string   // buckets that it cannot read
+
+	mu       sync.Mutex
+	server   *server.Server // nil: external, or being started again
+	launches int            // of the embedded server
+	trouble  error          // why it cannot be started again
+	buckets  []bucket
+	lost     time.Time           // when the connection broke; zero while there is one
+	aside    map[string]struct{} // what was set aside since the start
+	damage   []string            // what was found to be missing or damaged since the start
+	restored int                 // records of that which came back
+	missing  int                 // and which did not
 }
 
 // bucket is what the store needs of a [Bucket] of any type.
@@ -74,6 +83,9 @@ type bucket interface {
 	disconnected()
 	resync()
 	state() (waiting int, since time.Time, problem error)
+	unstored() []string
+	export() Section
+	restore(ctx context.Context, rows []Row) (taken int, err error)
 }
 
 // Open starts the embedded server, or connects to the external one, which has to be there. ctx bounds only the opening.
@@ -84,7 +96,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if cfg.Replicas == 0 {
 		cfg.Replicas = 1
 	}
-	s := &Store{cfg: cfg, marks: marksTime, aside: make(map[string]struct{})}
+	s := &Store{cfg: cfg, marks: marksTime, aside: make(map[string]struct{}), sick: make(chan struct{}, 1), stuck: make(chan string)}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
@@ -111,7 +123,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 			return nil, err
 		}
 		s.where = "embedded in " + cfg.Dir
-		options = append(options, nats.InProcessServer(s.server))
+		options = append(options, nats.InProcessServer(s))
 	} else {
 		var more []nats.Option
 		if target, s.where, more, err = external(&cfg); err != nil {
@@ -130,36 +142,13 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	if _, err := s.js.AccountInfo(ctx); err != nil {
 		return nil, fmt.Errorf("the state server %s has no JetStream for us, which has to be switched on: %w", s.where, err)
 	}
+	if s.embedded() {
+		if err := s.adopt(ctx); err != nil {
+			return nil, err
+		}
+		s.wg.Go(s.tend)
+	}
 	return s, nil
-}
-
-// embed starts the server in this process.
-func (s *Store) embed() error {
-	dir := s.cfg.Dir
-	if dir == "" {
-		return errors.New("the store needs a data directory or the URL of a NATS server")
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil { // it holds password hashes
-		return fmt.Errorf("cannot make the data directory: %w", err)
-	}
-	var err error
-	if s.lock, err = lock(filepath.Join(dir, "lock")); err != nil {
-		return err
-	}
-	s.server, err = server.NewServer(&server.Options{
-		ServerName: "earshot", DontListen: true, NoSigs: true, DisableJetStreamBanner: true,
-		JetStream: true, StoreDir: dir, SyncAlways: true,
-		JetStreamMaxMemory: 16 << 20, JetStreamMaxStore: 4 << 30,
-	})
-	if err != nil {
-		return fmt.Errorf("cannot set up the state server in %s: %w", dir, err)
-	}
-	s.server.SetLoggerV2(serverLog{s.cfg.Log.With("room", "store")}, false, false, false)
-	s.server.Start()
-	if !s.server.ReadyForConnections(startTime) {
-		return fmt.Errorf("the state server in %s has not started within %v: look for its messages in the log", dir, startTime)
-	}
-	return nil
 }
 
 // external makes the options of a connection to somebody else's server. where names it without secrets.
@@ -191,13 +180,37 @@ func external(cfg *Config) (target, where string, options []nats.Option, err err
 	return cfg.URL, strings.Join(hosts, ","), options, nil
 }
 
-// Close writes what waits, until ctx is done, and ends everything. What could not be written is an error.
+// hopeTime is how long Close waits for a server that stores nothing.
+const hopeTime = 3 * time.Second
+
+// LostError is what was in force and is lost, since it could not be stored.
+type LostError struct {
+	Where   string
+	Changes []string // each a bucket, a key and what was to be done
+	Problem string
+}
+
+// Error names every change, for whoever has to make them again.
+func (e *LostError) Error() string {
+	return fmt.Sprintf("%d changes are lost, since they could not be stored on %s (%s): %s", len(e.Changes), e.Where, e.Problem, strings.Join(e.Changes, "; "))
+}
+
+// Close writes what waits, until ctx is done, and ends everything. What could not be written is a [LostError].
 func (s *Store) Close(ctx context.Context) error {
 	s.flush(ctx)
-	waiting := s.Health().Waiting
+	problem := s.Health().Problem
+	s.mu.Lock()
+	buckets := s.buckets
+	s.mu.Unlock()
+	s.cancel() // nothing is written from now on
+	s.wg.Wait()
+	var lost []string
+	for _, b := range buckets {
+		lost = append(lost, b.unstored()...)
+	}
 	s.release()
-	if waiting > 0 {
-		return fmt.Errorf("%d changes could not be stored on %s", waiting, s.where)
+	if len(lost) > 0 {
+		return &LostError{s.where, lost, problem}
 	}
 	return nil
 }
@@ -206,7 +219,11 @@ func (s *Store) Close(ctx context.Context) error {
 func (s *Store) flush(ctx context.Context) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for s.Health().Waiting > 0 {
+	hope := time.Now().Add(hopeTime)
+	for h := s.Health(); h.Waiting > 0; h = s.Health() {
+		if !h.OK && time.Now().After(hope) {
+			return
+		}
 		select {
 		case <-ctx.Done():
 			return
@@ -221,10 +238,7 @@ func (s *Store) release() {
 	if s.nc != nil {
 		s.nc.Close()
 	}
-	if s.server != nil {
-		s.server.Shutdown()
-		s.server.WaitForShutdown()
-	}
+	s.halt()
 	if s.lock != nil {
 		s.lock.Close()
 	}
@@ -240,7 +254,11 @@ func (s *Store) disconnected(_ *nats.Conn, err error) {
 	}
 	buckets := s.buckets
 	s.mu.Unlock()
-	s.cfg.Log.Error("the state server is lost: voice goes on with what is known, changes are stored when it is back", "server", s.where, "err", err)
+	if s.embedded() { // it is being started again
+		s.cfg.Log.Warn("the state server is started again: what changes meanwhile is kept in memory", "server", s.where)
+	} else {
+		s.cfg.Log.Error("the state server is lost: voice goes on with what is known, changes are stored when it is back", "server", s.where, "err", err)
+	}
 	for _, b := range buckets {
 		b.disconnected()
 	}
@@ -266,6 +284,11 @@ type Health struct {
 	Since   time.Time // when the problem began
 	Waiting int       // changes that are in force but not stored yet
 	Aside   int       // records set aside since the start
+
+	// Of what the start found missing or damaged.
+	Restored int      // records that came back, from a copy or from memory
+	Missing  int      // records that did not
+	Damage   []string // a line each, the first of them
 }
 
 // Health tells how the state fares. Records that were set aside do not make it bad: they were reported.
@@ -274,7 +297,11 @@ func (s *Store) Health() Health {
 	h := Health{Where: s.where, Aside: len(s.aside)}
 	if !s.lost.IsZero() {
 		h.Problem, h.Since = "the server cannot be reached", s.lost
+		if s.trouble != nil {
+			h.Problem = s.trouble.Error()
+		}
 	}
+	h.Restored, h.Missing, h.Damage = s.restored, s.missing, slices.Clone(s.damage)
 	buckets := s.buckets
 	s.mu.Unlock()
 	for _, b := range buckets {
@@ -286,6 +313,43 @@ func (s *Store) Health() Health {
 	}
 	h.OK = h.Problem == ""
 	return h
+}
+
+// maxDamage is how many lines about damage are kept.
+const maxDamage = 20
+
+// found notes what was damaged or missing in a bucket: keys of those that came back, and how many did not, with what is
+// known of them.
+func (s *Store) found(bucket string, back []string, missing int, hints []string) {
+	if len(back) == 0 && missing == 0 {
+		return
+	}
+	s.mu.Lock()
+	s.restored += len(back)
+	s.missing += missing
+	s.mu.Unlock()
+	if missing > 0 {
+		s.note(fmt.Sprintf("%s: %d records are missing; damaged in the copy: %v", bucket, missing, hints))
+	}
+	for _, key := range back {
+		s.note(fmt.Sprintf("%s: %s was missing or damaged, and is back", bucket, key))
+	}
+	if len(back) > 0 {
+		s.cfg.Log.Error("records were missing or damaged, and are back from the copy", "bucket", bucket, "records", len(back), "keys", back[:min(len(back), maxDamage)])
+	}
+	if missing > 0 {
+		s.cfg.Log.Error("records are missing, and everything else is in force: put them back with earshot state import FILE, a file that earshot state export has written, or make them again",
+			"bucket", bucket, "records", missing, "damaged", hints, "where", s.where)
+	}
+}
+
+// note keeps a line about damage for [Store.Health].
+func (s *Store) note(line string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.damage) < maxDamage {
+		s.damage = append(s.damage, line)
+	}
 }
 
 // report counts a record that was set aside and tells whether that is new.
@@ -317,13 +381,3 @@ func (s *Store) keyValue(ctx context.Context, name string) (kv jetstream.KeyValu
 	}
 	return kv, nil
 }
-
-// serverLog passes on what the embedded server says.
-type serverLog struct{ log *slog.Logger }
-
-func (l serverLog) Noticef(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }
-func (l serverLog) Warnf(format string, v ...any)   { l.log.Warn(fmt.Sprintf(format, v...)) }
-func (l serverLog) Fatalf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
-func (l serverLog) Errorf(format string, v ...any)  { l.log.Error(fmt.Sprintf(format, v...)) }
-func (l serverLog) Debugf(format string, v ...any)  { l.log.Debug(fmt.Sprintf(format, v...)) }
-func (l serverLog) Tracef(format string, v ...any)  { l.log.Debug(fmt.Sprintf(format, v...)) }

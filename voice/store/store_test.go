@@ -272,6 +272,7 @@ func TestUnreadableRecordsAreSetAside(t *testing.T) {
 		"type":     `{"v":2,"data":{"name":5}}`,
 		"field":    `{"v":2,"data":{"name":"x","n":1,"more":1}}`,
 		"envelope": `{"v":2,"data":{"name":"x","n":1},"more":1}`,
+		"sum":      `{"v":2,"sum":"00000000","data":{"name":"x","n":1}}`,
 		"trailing": `{"v":2,"data":{"name":"x","n":1}} x`,
 		"check":    `{"v":2,"data":{"name":"","n":1}}`,
 		"v0":       `{"v":0,"data":{"name":"x","n":1}}`,
@@ -819,8 +820,9 @@ func TestClosingWithoutAServerSaysWhatIsLost(t *testing.T) {
 	b.Set("a", thing{"a", 1}, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	if err := s.Close(ctx); err == nil {
-		t.Error("closed without an error")
+	var lost *LostError
+	if err := s.Close(ctx); !errors.As(err, &lost) || len(lost.Changes) != 1 || !strings.HasPrefix(lost.Changes[0], "things a ") {
+		t.Errorf("closed with %v", err)
 	}
 }
 
