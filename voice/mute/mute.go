@@ -37,6 +37,13 @@ func (r *Record) Check() error {
 	return nil
 }
 
+// Keep is how long a mute that has lapsed is kept, in time that really passes. A clock that has jumped says of every mute
+// that it is over; when it has been put right within that time, they are in force as before.
+const Keep = time.Hour
+
+// lookAgain is how soon it shows that the clock was put right.
+const lookAgain = time.Minute
+
 // over tells whether the mute has lapsed.
 func (r *Record) over(now time.Time) bool { return !r.Until.IsZero() && !now.Before(r.Until) }
 
@@ -60,14 +67,15 @@ func (s State) Line(now time.Time) line.Mute {
 // Book holds the mutes.
 type Book struct {
 	records  map[uuid.UUID]Record
-	due      time.Time // no later than the first that lapses; zero: none does
+	lapsed   map[uuid.UUID]time.Time // when that was seen first; those of records that are kept for a while
+	due      time.Time               // no later than the next change by itself; zero: there is none
 	revision uint64
 	dirty    map[uuid.UUID]struct{} // what the store does not know
 }
 
 // New returns a book without mutes.
 func New() *Book {
-	return &Book{records: make(map[uuid.UUID]Record), dirty: make(map[uuid.UUID]struct{})}
+	return &Book{records: make(map[uuid.UUID]Record), lapsed: make(map[uuid.UUID]time.Time), dirty: make(map[uuid.UUID]struct{})}
 }
 
 // Revision counts the changes of what [Book.State] may say, those by time only as [Book.Expire] finds them.
@@ -103,8 +111,9 @@ func (b *Book) Apply(r Record) error {
 	// Neither the time zone nor a monotonic reading may make equal states differ.
 	r.Since, r.Until = r.Since.Round(0).UTC(), r.Until.Round(0).UTC()
 	b.records[r.Player] = r
-	if !r.Until.IsZero() && (b.due.IsZero() || r.Until.Before(b.due)) {
-		b.due = r.Until
+	delete(b.lapsed, r.Player)
+	if !r.Until.IsZero() {
+		b.dueBy(r.Until)
 	}
 	b.revision++
 	return nil
@@ -113,7 +122,14 @@ func (b *Book) Apply(r Record) error {
 // Remove ends a mute that is gone from the store.
 func (b *Book) Remove(player uuid.UUID) {
 	delete(b.records, player)
+	delete(b.lapsed, player)
 	b.revision++
+}
+
+func (b *Book) dueBy(t time.Time) {
+	if b.due.IsZero() || t.Before(b.due) {
+		b.due = t
+	}
 }
 
 // State says what holds for a player now. Exempt players are outside the server-wide mute, but not outside their own.
@@ -128,7 +144,7 @@ func (b *Book) State(player uuid.UUID, exempt bool, now time.Time) State {
 }
 
 // Len is how many mutes are in force, or have lapsed since the last [Book.Expire].
-func (b *Book) Len() int { return len(b.records) }
+func (b *Book) Len() int { return len(b.records) - len(b.lapsed) }
 
 // List is every mute in force, the server-wide one first and then by player.
 func (b *Book) List(now time.Time) []Record {
@@ -142,27 +158,40 @@ func (b *Book) List(now time.Time) []Record {
 	return all
 }
 
-// Expire forgets what is over. next is when it has to be called again, zero when nothing lapses; whoever compiles states
-// into something has to do it anew then. It is cheap to call when nothing is due.
+// Expire notes what is over, and forgets it when it has been over for the time [Keep]. next is when it has to be called
+// again, zero when nothing lapses; whoever compiles states into something has to do it anew then. now should be of
+// [time.Now], for its monotonic reading. It is cheap to call when nothing is due.
 func (b *Book) Expire(now time.Time) (next time.Time) {
 	if b.due.IsZero() || now.Before(b.due) {
 		return b.due
 	}
 	b.due = time.Time{}
 	for id, r := range b.records {
+		first, was := b.lapsed[id]
 		switch {
 		case r.Until.IsZero():
-		case r.over(now):
-			b.Remove(id)
+		case !r.over(now):
+			if was { // the clock has been put right
+				delete(b.lapsed, id)
+				b.revision++
+			}
+			b.dueBy(r.Until)
+		case !was:
+			b.lapsed[id] = now
+			b.revision++
+		case now.Sub(first) >= Keep:
+			delete(b.records, id)
+			delete(b.lapsed, id)
 			b.dirty[id] = struct{}{}
-		case b.due.IsZero() || r.Until.Before(b.due):
-			b.due = r.Until
 		}
+	}
+	if len(b.lapsed) > 0 {
+		b.dueBy(now.Add(lookAgain))
 	}
 	return b.due
 }
 
-// Changes returns the mutes that were made here since the last call, and whose were lifted or have lapsed. What came by
+// Changes returns the mutes that were made here since the last call, and whose were lifted or have lapsed long enough ago. What came by
 // [Book.Apply] or [Book.Remove] is not among them.
 func (b *Book) Changes() (put []Record, gone []uuid.UUID) {
 	for id := range b.dirty {

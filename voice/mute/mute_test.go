@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/google/uuid"
 
@@ -177,13 +178,19 @@ func TestExpire(t *testing.T) {
 	b.Changes()
 	for _, c := range []struct {
 		after, next time.Duration
+		news        bool // somebody has to be told
+		inForce     int
 		gone        []uuid.UUID
 	}{
-		{0, time.Minute, nil},
-		{time.Minute - 1, time.Minute, nil},
-		{time.Minute, time.Hour, []uuid.UUID{anna}},
-		{2 * time.Hour, 0, []uuid.UUID{ben}},
-		{3 * time.Hour, 0, nil},
+		{0, time.Minute, false, 3, nil},
+		{time.Minute - 1, time.Minute, false, 3, nil},
+		{time.Minute, 2 * time.Minute, true, 2, nil},
+		{90 * time.Second, 2 * time.Minute, false, 2, nil},
+		{59*time.Minute + 30*time.Second, time.Hour, false, 2, nil},
+		{time.Hour, 61 * time.Minute, true, 1, nil},
+		{61 * time.Minute, 62 * time.Minute, false, 1, []uuid.UUID{anna}},
+		{2 * time.Hour, 0, false, 1, []uuid.UUID{ben}},
+		{3 * time.Hour, 0, false, 1, nil},
 	} {
 		revision := b.Revision()
 		next := b.Expire(start.Add(c.after))
@@ -191,10 +198,68 @@ func TestExpire(t *testing.T) {
 			t.Errorf("after %v: next %v", c.after, next)
 		}
 		put, gone := b.Changes()
-		if len(put) > 0 || !slices.Equal(gone, c.gone) || (b.Revision() != revision) != (gone != nil) {
-			t.Errorf("after %v: put %v, gone %v, revision %d to %d", c.after, put, gone, revision, b.Revision())
+		if len(put) > 0 || !slices.Equal(gone, c.gone) || (b.Revision() != revision) != c.news || b.Len() != c.inForce {
+			t.Errorf("after %v: put %v, gone %v, revision %d to %d, %d in force", c.after, put, gone, revision, b.Revision(), b.Len())
 		}
 	}
+}
+
+// A clock that jumps ahead and is put right within the hour costs no mute, whether it jumped while the program ran or before
+// it started. What has really passed is told by the monotonic clock alone.
+func TestAJumpOfTheClockDeletesNoMute(t *testing.T) {
+	now := time.Now()
+	// at is a reading of the clock at which so much time has passed since now, and which says something else.
+	at := func(passed, jump time.Duration) time.Time { return jumped(t, now.Add(passed), jump) }
+	for what, begin := range map[string]time.Duration{"while it runs": 0, "before the start": 365 * 24 * time.Hour} {
+		b := New()
+		if err := b.Apply(Record{Player: anna, Until: now.Add(24 * time.Hour)}); err != nil {
+			t.Fatal(err)
+		}
+		b.Expire(at(0, begin))
+		for m := range 55 { // minutes of another year
+			b.Expire(at(time.Duration(m)*time.Minute, 365*24*time.Hour))
+		}
+		if _, gone := b.Changes(); len(gone) > 0 {
+			t.Fatalf("%s: deleted", what)
+		}
+		revision := b.Revision()
+		right := at(56*time.Minute, 0)
+		b.Expire(right)
+		if s := b.State(anna, false, right); s.Kind != line.MutedPlayer || b.Len() != 1 || b.Revision() == revision {
+			t.Errorf("%s: put right, and %+v", what, s)
+		}
+		b.Expire(at(3*time.Hour, 0)) // and the hour begins anew
+		if _, gone := b.Changes(); len(gone) > 0 || b.Len() != 1 {
+			t.Errorf("%s: deleted later", what)
+		}
+		b.Expire(at(25*time.Hour, 0))
+		if b.Len() != 0 {
+			t.Errorf("%s: in force for ever", what)
+		}
+		b.Expire(at(26*time.Hour, 0))
+		if _, gone := b.Changes(); len(gone) != 1 {
+			t.Errorf("%s: kept for ever", what)
+		}
+	}
+}
+
+// jumped is t as a clock would have it that has jumped: the wall's reading differs, the monotonic one does not. There is no
+// other way to make one than to know how the two are kept; the test says so when that changes.
+func jumped(t *testing.T, at time.Time, by time.Duration) time.Time {
+	t.Helper()
+	wall := at.Round(0).Add(by)
+	out := at
+	p := (*struct {
+		wall uint64
+		ext  int64
+		loc  *time.Location
+	})(unsafe.Pointer(&out))
+	seconds := (p.wall << 1 >> 31) + uint64(by/time.Second)
+	p.wall = 1<<63 | seconds<<30 | p.wall&(1<<30-1)
+	if !out.Round(0).Equal(wall) || out.Sub(at) != 0 {
+		t.Fatalf("%v is not %v after a jump of %v", out, at, by)
+	}
+	return out
 }
 
 // What one book tells the store, another one can live by.
@@ -247,7 +312,7 @@ func TestTheStoreIsKeptUpToDate(t *testing.T) {
 				}
 			}
 		}
-		if len(mirror.records) != len(b.records) {
+		if len(mirror.records) != len(b.records) { // those that have lapsed included
 			t.Fatalf("step %d: %d records stored, %d in force", step, len(mirror.records), len(b.records))
 		}
 	}
