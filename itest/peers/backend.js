@@ -1,9 +1,10 @@
 'use strict'
-// node backend.js '{"version":"1.20.4"}' — a small game server for every version from 1.8 to 26.1.
+// node backend.js '{"version":"1.20.4"}' — a small game server for every version from 1.8 to 26.3.
 // Options: version, mode (none, legacy, bungeeguard, modern), secret, threshold (of compression, -1 for
 // none), world, floodgate (its key in hex), forge (see forge.js), ask (the newest modern forwarding version it asks for), refuse ({name: {phase, reason}}),
 // quiet (events not to print).
 const crypto = require('crypto')
+require('./newer')
 const mc = require('minecraft-protocol')
 const nbt = require('prismarine-nbt')
 const { Vec3 } = require('vec3')
@@ -85,10 +86,11 @@ const player = name => { const c = players.get(name); if (!c) throw new Error(`$
 const anywhere = name => name !== undefined && configuring.has(name) ? [configuring.get(name)] : named(name)
 const named = name => name === undefined ? [...players.values()] : [player(name)]
 
-// The library always compresses from 256 bytes on; this puts our own threshold in its place.
+// The library always compresses from 256 bytes on; this puts our own threshold in its place. It knows no session ids either.
 function compress (c) {
   const write = c.write
   c.write = (name, params) => {
+    if (name === 'success' && P >= 776) return write.call(c, name, { sessionId: crypto.randomUUID(), ...params })
     if (name !== 'compress') return write.call(c, name, params)
     if (threshold >= 0) write.call(c, name, { threshold })
   }
@@ -194,7 +196,10 @@ function join (c) {
   for (const n of ['position', 'position_look']) c.on(n, p => event({ ev: 'pos', name: c.username, x: p.x, y: p.y, z: p.z, yaw: p.yaw, pitch: p.pitch }))
   c.on('look', p => event({ ev: 'look', name: c.username, yaw: p.yaw, pitch: p.pitch }))
   c.on('vehicle_move', p => event({ ev: 'vehicle', name: c.username, x: p.x, y: p.y, z: p.z, yaw: p.yaw, pitch: p.pitch }))
-  c.on('teleport_confirm', p => event({ ev: 'confirmed', name: c.username, teleport: p.teleportId }))
+  c.on('teleport_confirm', p => {
+    event({ ev: 'confirmed', name: c.username, teleport: p.teleportId })
+    if (P >= 777) event({ ev: 'pos', name: c.username, x: p.x, y: p.y, z: p.z, yaw: p.yaw, pitch: p.pitch }) // no movement says so
+  })
   for (const n of ['chat', 'chat_message']) c.on(n, p => event({ ev: 'chat', name: c.username, text: p.message }))
   for (const n of ['chat_command', 'chat_command_signed']) c.on(n, p => event({ ev: 'chat', name: c.username, text: '/' + p.command }))
   c.on('client_command', p => { if ([0, 'perform_respawn'].includes(p.actionId ?? p.payload) && c.dead) { c.dead = false; respawn(c, c.world, 0, c.at); event({ ev: 'respawned', name: c.username }) } })

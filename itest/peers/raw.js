@@ -1,6 +1,7 @@
 'use strict'
 // node raw.js '{"version":"1.20.4"}' — any number of raw clients of one version. They do only what
 // they are told, apart from logging in, keep-alives and confirming teleports.
+require('./newer')
 const mc = require('minecraft-protocol')
 const { say, commands, failure, strict, text, options } = require('./lines')
 
@@ -45,8 +46,8 @@ function join ({ name, host, port, fakeHost, session, pluginAnswers = true, forg
   c.on('position', p => {
     const rel = (key, bit) => typeof p.flags === 'object' ? p.flags[key] : p.flags & bit
     for (const [i, k] of ['x', 'y', 'z', 'yaw', 'pitch'].entries()) c.at[k] = (rel(k, 1 << i) ? c.at[k] : 0) + p[k]
-    if (P >= 107) c.write('teleport_confirm', { teleportId: p.teleportId })
-    c.write('position_look', { ...c.at, onGround: false, flags: {} })
+    if (P >= 107) c.write('teleport_confirm', { teleportId: p.teleportId, ...c.at })
+    if (P < 777) c.write('position_look', { ...c.at, onGround: false, flags: {} }) // from then on the answer is all
     say({ ev: 'moved', name, ...c.at })
   })
   c.on('custom_payload', p => say({ ev: 'payload', name, state: c.state, channel: p.channel, data: raw(p.data) }))
