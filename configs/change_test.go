@@ -67,7 +67,7 @@ func TestFilesAndLanguages(t *testing.T) {
 		return f
 	}
 	l, err := Load("", dir, nil)
-	if err != nil || l.Texts != nil || !slices.Equal(l.Files, []string{filepath.Join(dir, FileName), filepath.Join(dir, "languages")}) {
+	if err != nil || l.Texts != nil || !slices.Equal(l.Files, []string{filepath.Join(dir, FileName), filepath.Join(dir, VersionsName), filepath.Join(dir, "languages")}) {
 		t.Errorf("without any: %v, %v, %v", l, err, l.Files)
 	}
 	os.Mkdir(filepath.Join(dir, "languages"), 0o700)

@@ -28,9 +28,10 @@ type Config struct {
 	Fallback      Fallback          `yaml:"fallback"`
 	Health        Health            `yaml:"health"`
 	Servers       map[string]Server `yaml:"servers"`
-	Hosts         map[string]Host   `yaml:"hosts"`         // by host name
-	UnknownHosts  string            `yaml:"unknown-hosts"` // accept, refuse
-	Forwarding    Forwarding        `yaml:"forwarding"`    // for every server that does not say otherwise
+	Hosts         map[string]Host   `yaml:"hosts"`            // by host name
+	UnknownHosts  string            `yaml:"unknown-hosts"`    // accept, refuse
+	NewerVersions string            `yaml:"unknown-versions"` // pass, snapshots, refuse
+	Forwarding    Forwarding        `yaml:"forwarding"`       // for every server that does not say otherwise
 	Status        Status            `yaml:"status"`
 	Limbo         Limbo             `yaml:"limbo"`
 	Commands      Commands          `yaml:"commands"`
@@ -225,6 +226,7 @@ func Default() Config {
 		Servers:       map[string]Server{},
 		Hosts:         map[string]Host{},
 		UnknownHosts:  "accept",
+		NewerVersions: "pass",
 		Final:         []string{"banned", "white-list", "whitelist"},
 		Fallback:      defaultFallback(),
 		Health:        defaultHealth(),

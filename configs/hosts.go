@@ -78,6 +78,7 @@ func (l *Loaded) checkHosts(bad func(key, format string, args ...any), oneOf fun
 		bad("status.passthrough-cache", "%v: 100ms to 1h", d)
 	}
 	oneOf("unknown-hosts", l.UnknownHosts, "accept", "refuse")
+	oneOf("unknown-versions", l.NewerVersions, "pass", "snapshots", "refuse")
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
 		h, key := l.Hosts[name], `hosts."`+name+`"`

@@ -30,6 +30,9 @@ type Loaded struct {
 	// configuration. Folders stand for what is in them.
 	Files []string
 	Texts map[string]map[string]string // of the languages, by tag and key; not checked
+	// Versions are those of the folder versions in the data folder, by number. What their packets and traits are called is
+	// not checked.
+	Versions []*Version
 }
 
 // Load reads file (or FileName in dir where that exists, or nothing), lays the
@@ -68,6 +71,9 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	}
 	l.Notes = notes
 	if err := l.secrets(src, filepath.Dir(file)); err != nil {
+		return l, err
+	}
+	if err := l.versions(dir); err != nil {
 		return l, err
 	}
 	if file != "" {

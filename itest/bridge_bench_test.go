@@ -193,7 +193,7 @@ func newBridgeLink(b *testing.B, tap bool) *bridgeLink {
 		b.Fatalf("%d bytes behind the teleport", n)
 	}
 	confirm, _ := v.ID(proto.Play, proto.Serverbound, proto.TeleportConfirm)
-	must(up.Packet(confirm, packet.AppendTeleportConfirm(nil, 1)))
+	must(up.Packet(confirm, packet.AppendTeleportConfirm(nil, bridgeProtocol, packet.TeleportConfirm{ID: 1})))
 	for asked.SetCompression(256); ; {
 		f, err := asked.Next()
 		must(err)

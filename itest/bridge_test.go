@@ -299,7 +299,7 @@ func (b *bridgeServer) until(what string, done func() bool) {
 // understood fails the test if a packet was not.
 func (b *bridgeServer) understood() {
 	b.t.Helper()
-	b.failures.Each(func(p proto.Packet, n uint64) {
+	b.failures.Each(func(_ int32, p proto.Packet, n uint64) {
 		if n > 0 {
 			b.t.Errorf("%d packets %v were not understood", n, p)
 		}

@@ -4,7 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -135,5 +139,36 @@ func TestFloors(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("%s is gone: take it out of floors, or bring it back", name)
 		}
+	}
+}
+
+// TestLayoutsGoByTraits: which layout a version has is asked by trait, in one way everywhere, so that a file can say it of a
+// version that the program does not know. Only proxy/proto compares numbers.
+func TestLayoutsGoByTraits(t *testing.T) {
+	byNumber := regexp.MustCompile(`[pP]rotocol(\(\))? *(<|>|<=|>=|==|!=) *(proto\.V|[1-9][0-9]{1,2}\b)`)
+	files := 0
+	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "itest" || d.Name() == ".git" || path == "../proxy/proto"):
+			return filepath.SkipDir
+		case !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
+			return nil
+		}
+		files++
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		for i, line := range strings.Split(string(text), "\n") {
+			if byNumber.MatchString(line) {
+				t.Errorf("%s:%d goes by number: %s", path, i+1, strings.TrimSpace(line))
+			}
+		}
+		return nil
+	})
+	if err != nil || files < 100 {
+		t.Errorf("%d files looked at, %v", files, err)
 	}
 }

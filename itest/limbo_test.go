@@ -29,7 +29,7 @@ func TestLimboWithBots(t *testing.T) {
 	for i, v := range versions {
 		alongside(t, v.Name, func(t *testing.T) {
 			limboBots(t, v, long || i == 0 || i == len(versions)-1)
-			if long || i%4 == 0 {
+			if long || i%4 == 0 || i == len(versions)-1 {
 				limboBodies(t, v)
 			}
 		})

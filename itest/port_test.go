@@ -214,13 +214,13 @@ func (x *portTest) ping(t *testing.T, c *net.TCPConn, protocol int32) (s pong) {
 // unsupported: a version that we do not speak is told so, in the list and at the
 // door, and nobody pretends.
 func (x *portTest) unsupported(t *testing.T) {
-	for protocol, want := range map[int32]int32{46: proto.Max, 47: 47, 764: 764, proto.Max: proto.Max, 776: proto.Max, 1 << 30: proto.Max, -1: proto.Max} {
+	for protocol, want := range map[int32]int32{46: proto.Max, 47: 47, 764: 764, proto.Max: proto.Max, 778: 778, 1 << 30: proto.Max, -1: proto.Max} {
 		if s := x.ping(t, dial(t, x.p.addr, ""), protocol); s.Version.Protocol != want {
 			t.Errorf("a client of protocol %d is told %d", protocol, s.Version.Protocol)
 		}
 	}
-	for protocol, want := range map[int32]string{46: "Outdated client!", 776: "outdated_server", 1 << 30: "outdated_server"} {
-		if r := refusal(t, x.p.addr, protocol, "Ann"); !strings.Contains(r, want) || !strings.Contains(r, "26.1") {
+	for protocol, want := range map[int32]string{46: "Outdated client!", 500: "outdated_server", 1 << 30: "outdated_server"} {
+		if r := refusal(t, x.p.addr, protocol, "Ann"); !strings.Contains(r, want) || !strings.Contains(r, "26.3") {
 			t.Errorf("a login of protocol %d is refused with %s", protocol, r)
 		}
 	}
@@ -356,7 +356,7 @@ func (x *portTest) http(t *testing.T) {
 	for _, name := range []string{
 		"earshot_players 0", "earshot_voice_sockets 0", "earshot_voice_frames_in_total 0", "earshot_voice_frames_delivered_total 0",
 		`earshot_voice_frames_dropped_total{reason=`, `earshot_voice_refused_total{reason="token"} 0`, `earshot_connections_refused_total{reason="proxy_untrusted"}`,
-		`earshot_connections_ended_total{why="outdated"}`, `earshot_undecoded_total{packet="keep_alive"} 0`, `earshot_undecoded_total{packet="player_info"} 0`, "earshot_logins_total",
+		`earshot_connections_ended_total{why="outdated"}`, `earshot_undecoded_total{packet="keep_alive",version="777"} 0`, `earshot_undecoded_total{packet="player_info",version="777"} 0`, "earshot_logins_total",
 		`earshot_voice_frames_lost_total{reason="full"} 0`, "earshot_queue_overflows_total 0", `earshot_clientbound_frames_total{how="passed"}`,
 		`earshot_packets_dropped_total{direction="serverbound"} 0`, `earshot_bytes_total{direction="clientbound"}`, "go_goroutines", "process_resident_memory_bytes",
 	} {

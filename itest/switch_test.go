@@ -22,14 +22,18 @@ func TestSwitching(t *testing.T) {
 	}
 }
 
-func switching(t *testing.T, version string) {
+func switching(t *testing.T, version string, prepare ...func(*program)) {
 	rounds := 3
 	if long() {
 		rounds = 50
 	}
 	a, b := peer.Backend(t, version, peer.Legacy, ""), peer.Backend(t, version, peer.Legacy, "")
 	line := newCable(t, b.Addr)
-	p := start(t, fmt.Sprintf("online: false\ntry: [a, b]\nforwarding: {mode: legacy}\nservers: {a: {address: %q}, b: {address: %q}}\n", a.Addr, line.addr))
+	p := newProgram(t, fmt.Sprintf("online: false\ntry: [a, b]\nforwarding: {mode: legacy}\nservers: {a: {address: %q}, b: {address: %q}}\n", a.Addr, line.addr))
+	for _, f := range prepare {
+		f(p)
+	}
+	p.run()
 	bots := peer.NewBots(t, version)
 	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), a), newSpeaker(t, p, bots.Join(p.addr, "Bob"), a)
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2}})

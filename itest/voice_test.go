@@ -39,9 +39,13 @@ func TestVoice(t *testing.T) {
 
 const secret = "correct horse battery staple"
 
-func hearEachOther(t *testing.T, v peer.Version, mode string) {
+func hearEachOther(t *testing.T, v peer.Version, mode string, prepare ...func(*program)) {
 	server := peer.Backend(t, v.Name, mode, secret)
-	p := start(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q, forwarding: %s, secret: %q}}\n", server.Addr, mode, secret))
+	p := newProgram(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q, forwarding: %s, secret: %q}}\n", server.Addr, mode, secret))
+	for _, f := range prepare {
+		f(p)
+	}
+	p.run()
 	bots := peer.NewBots(t, v.Name)
 	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), server), newSpeaker(t, p, bots.Join(p.addr, "Bob"), server)
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}})

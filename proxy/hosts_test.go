@@ -145,7 +145,7 @@ func TestPassthrough(t *testing.T) {
 	}{
 		{767, "any.example", "all", 5, 767}, {767, "same.example", "all", 5, 767}, {767, "quiet.example", "quiet", 0, 767},
 		{767, "world.example", "world", 0, 767}, {767, "A.pack.example.", "pack", 6, 767}, {99999, "b.pack.example", "pack", 6, 99999},
-		{99999, "x.example", "all", 5, proto.Max}, {88888, "y.example", "all", 5, proto.Max}, {-1, "b.pack.example", "pack", 6, proto.Max},
+		{99999, "x.example", "all", 5, 99999}, {1 << 30, "y.example", "all", 5, proto.Max}, {-1, "b.pack.example", "pack", 6, proto.Max},
 	} {
 		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // one that comes too late is not waited for
 			got := shownBy(t, addr, c.protocol, c.host)

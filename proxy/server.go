@@ -126,6 +126,7 @@ func (c *Compiled) status(s Status, h *session.Host) (*status.Status, error) {
 		}
 		servers = append(servers, c.settings.Servers[i])
 	}
+	s.Takes = c.settings.Unknown.Takes
 	s.Ask = func(client status.Client) *status.Answer { return c.server.ask(servers, client, lite) }
 	return status.New(s.Config)
 }
@@ -138,7 +139,7 @@ const pingWithin = 2 * time.Second
 func (p *Server) ask(servers []backend.Server, c status.Client, lite bool) *status.Answer {
 	q := backend.Question{Protocol: c.Protocol}
 	if known := proto.Lookup(c.Protocol) != nil; !known && (!lite || c.Protocol < 0) {
-		q.Protocol = proto.Max
+		q.Protocol = proto.Newest().Protocol
 	}
 	if lite && c.Protocol >= 0 {
 		q.Host = c.Host

@@ -82,12 +82,17 @@ func (a *Admin) Counter(name, help string, read func() float64) {
 // Counters adds values that only grow, one for each value of a label. read has to
 // give every one of them each time, those at zero too.
 func (a *Admin) Counters(name, help, label string, read func(emit func(value string, n float64))) {
-	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, []string{label}, nil), prometheus.CounterValue, read})
+	a.registry.MustRegister(newLabelled(name, help, label, prometheus.CounterValue, read))
+}
+
+// CountersBy is Counters with several labels, whose values emit is given in the same order.
+func (a *Admin) CountersBy(name, help string, labels []string, read func(emit func(n float64, values ...string))) {
+	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read})
 }
 
 // Gauges adds values that go up and down, one for each value of a label. Those that read does not give are gone.
 func (a *Admin) Gauges(name, help, label string, read func(emit func(value string, n float64))) {
-	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, []string{label}, nil), prometheus.GaugeValue, read})
+	a.registry.MustRegister(newLabelled(name, help, label, prometheus.GaugeValue, read))
 }
 
 // Other is the label of what a [Admin.Tally] was not told of beforehand.
@@ -141,14 +146,20 @@ func (a *Admin) Each(emit func(series string, n float64)) error {
 type labelled struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
-	read func(emit func(value string, n float64))
+	read func(emit func(n float64, values ...string))
+}
+
+func newLabelled(name, help, label string, kind prometheus.ValueType, read func(emit func(value string, n float64))) *labelled {
+	return &labelled{prometheus.NewDesc(name, help, []string{label}, nil), kind, func(emit func(n float64, values ...string)) {
+		read(func(value string, n float64) { emit(n, value) })
+	}}
 }
 
 func (l *labelled) Describe(out chan<- *prometheus.Desc) { out <- l.desc }
 
 func (l *labelled) Collect(out chan<- prometheus.Metric) {
-	l.read(func(value string, n float64) {
-		out <- prometheus.MustNewConstMetric(l.desc, l.kind, n, value)
+	l.read(func(n float64, values ...string) {
+		out <- prometheus.MustNewConstMetric(l.desc, l.kind, n, values...)
 	})
 }
 

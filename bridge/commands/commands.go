@@ -39,6 +39,7 @@ type Player interface {
 	ID() uuid.UUID
 	Name() string
 	Protocol() int32
+	Relayed() bool // his version of the game is not known: nothing can be said to him
 	Locale() string
 	Server() string              // the server he is on; empty: on none yet
 	Ping() time.Duration         // 0: not known yet

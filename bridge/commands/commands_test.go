@@ -57,6 +57,7 @@ type player struct {
 func (p *player) ID() uuid.UUID       { return uuid.NewMD5(uuid.Nil, []byte(p.name)) }
 func (p *player) Name() string        { return p.name }
 func (p *player) Protocol() int32     { return p.protocol }
+func (p *player) Relayed() bool       { return p.protocol == 900 }
 func (p *player) Locale() string      { return p.locale }
 func (p *player) Server() string      { return p.server }
 func (p *player) Ping() time.Duration { return p.ping }

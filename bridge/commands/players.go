@@ -206,7 +206,11 @@ func (c *Commands) listPlayers(src Source, s Server, list []Player, named bool) 
 func (c *Commands) nameList(src Source, list []Player) string {
 	var names []string
 	for _, p := range list[:min(len(list), maxListed)] {
-		names = append(names, p.Name())
+		name := p.Name()
+		if p.Relayed() {
+			name = c.text(src, "glist-relayed", "player", name, "version", strconv.Itoa(int(p.Protocol()))).String()
+		}
+		names = append(names, name)
 	}
 	joined := strings.Join(names, ", ")
 	if more := len(list) - maxListed; more > 0 {
@@ -400,7 +404,7 @@ func (c *Commands) transfer(_ context.Context, src Source, args []string) error 
 	var old []Player
 	moved, failed := 0, error(nil)
 	for _, p := range list {
-		if p.Protocol() < proto.V1_20_5 {
+		if _, can := proto.Closest(p.Protocol()).ID(proto.Play, proto.Clientbound, proto.Transfer); !can {
 			old = append(old, p)
 		} else if err := p.Transfer(host, port); err != nil {
 			failed = err

@@ -22,9 +22,9 @@ func clickable(protocol int32, t, hover packet.Text, command string) packet.Text
 	on, do := "hoverEvent", "clickEvent"
 	shown, run := "contents", "value"
 	switch {
-	case protocol >= proto.V1_21_5:
+	case proto.Has(protocol, proto.ComponentSnakeCase):
 		on, do, shown, run = "hover_event", "click_event", "value", "command"
-	case protocol < proto.V1_16:
+	case !proto.Has(protocol, proto.HexColors):
 		shown = "value"
 	}
 	c[on] = map[string]any{"action": "show_text", shown: json.RawMessage(hover.JSON(protocol))}

@@ -48,9 +48,11 @@ var english = map[key]string{
 	"server-gone":           "<red>There is no server <yellow><server></yellow> any more.",
 	"too-much":              "<red>Too much is waiting to be sent to this player.",
 	"player-gone":           "<red>This player has left.",
+	"relayed":               "<red>This player's version of the game is not known here: they can be told nothing, and be taken nowhere.",
 
 	// On the screen of somebody who is disconnected, or as a <reason>.
 	"kick-too-often":      "You are logging in too often. Wait a moment and try again.",
+	"kick-version":        "Your version of the game is not known here, and its login is different. Use <versions>, or tell the administrator.",
 	"kick-name":           "This name is not allowed here: use 1 to 16 letters, digits and underscores.",
 	"kick-name-taken":     "Somebody is already playing here under this name.",
 	"kick-ending":         "Your last session is still ending. Try again in a moment.",
@@ -87,6 +89,9 @@ var english = map[key]string{
 	"notice-reason":         ": <reason>",
 	"notice-speak":          "You may not speak here",
 
+	// In the server list, for whoever has a newer game than is known here.
+	"newer": "<gold>Your game is newer than this proxy: you get in, without voice and commands.",
+
 	"lost-server":   "<red>You lost server <yellow><server></yellow>: <white><reason>",
 	"switch-failed": "<red>Cannot take you to <yellow><server></yellow>: <white><reason>",
 	"held":          "<gold>You wait here. As soon as a server is back you are taken there.",
@@ -97,6 +102,7 @@ var english = map[key]string{
 	"glist-server":   "<yellow><server></yellow><gray> (<count>)",
 	"glist-names":    "<yellow><server></yellow><gray> (<count>): <white><names>",
 	"glist-more":     "<names>, and <count> more",
+	"glist-relayed":  "<player> (of version <version>, which is not known here: no voice, no commands)",
 	"glist-down":     "<red> does not answer",
 	"glist-draining": "<gold> draining",
 

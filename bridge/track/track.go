@@ -38,7 +38,7 @@ func Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet {
 	wanted := make([]proto.Packet, 0, len(all))
 	for _, p := range all {
 		// From 1.9 on attach_entity only leashes.
-		if _, ok := v.ID(s, d, p); ok && !(p == proto.AttachEntity && v.Protocol >= proto.V1_9) {
+		if _, ok := v.ID(s, d, p); ok && !(p == proto.AttachEntity && !v.Has(proto.AttachRides)) {
 			wanted = append(wanted, p)
 		}
 	}
@@ -383,15 +383,28 @@ func (t *Track) clientSteered(body []byte) error {
 }
 
 func (t *Track) clientConfirmed(body []byte) error {
-	id, err := packet.ParseTeleportConfirm(body)
+	c, err := packet.ParseTeleportConfirm(t.protocol, body)
 	if err != nil {
 		return err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.gate == gateConfirm && t.confirm == id {
-		t.gate = gateOpen
+	if t.gate != gateConfirm || t.confirm != c.ID {
+		return nil
 	}
+	t.gate = gateOpen
+	if !proto.Has(t.protocol, proto.TeleportConfirmHasPosition) {
+		return nil // the place follows
+	}
+	if err := t.look(c.Yaw, false); err != nil {
+		return err
+	}
+	if t.carrier.Load() == nobody { // a rider's place is the server's business
+		if err := t.place(c.X, c.Y, c.Z); err != nil {
+			return err
+		}
+	}
+	t.publish()
 	return nil
 }
 
@@ -446,7 +459,7 @@ func (t *Track) teleported(body []byte) error {
 		return err
 	}
 	switch {
-	case t.protocol >= proto.V1_9:
+	case proto.Has(t.protocol, proto.TeleportID):
 		t.gate, t.confirm = gateConfirm, m.ID
 	case m.Relative&packet.RelPlace == 0:
 		t.gate, t.echo = gateEcho, [...]float64{m.X, m.Y, m.Z}

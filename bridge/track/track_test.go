@@ -127,9 +127,11 @@ func (s *session) teleport(m packet.Teleport) {
 // answer is what a client does when it is teleported.
 func (s *session) answer(id int32, x, y, z float64) {
 	if s.protocol >= proto.V1_9 {
-		s.from(proto.TeleportConfirm, packet.AppendTeleportConfirm(nil, id))
+		s.from(proto.TeleportConfirm, packet.AppendTeleportConfirm(nil, s.protocol, packet.TeleportConfirm{ID: id, X: x, Y: y, Z: z, Yaw: s.yaw()}))
 	}
-	s.walkLook(x, y, z, s.yaw())
+	if s.protocol < proto.V26_3 { // from there on the confirmation is all
+		s.walkLook(x, y, z, s.yaw())
+	}
 }
 
 func (s *session) yaw() float32 {
@@ -194,6 +196,17 @@ func (s *session) dismount(vehicle, rider int32) {
 // move moves an entity by eighths of a block.
 func (s *session) move(id int32, dx, dy, dz int) {
 	b := field.AppendVarInt(nil, id)
+	if s.protocol >= proto.V26_3 { // two steps, which add up
+		b = append(b, 2<<1|1)
+		for _, part := range [][]int{{dx, 0, 2 * dz}, {0, dy, -dz}} {
+			b = append(b, 3) // ticks
+			for _, d := range part {
+				b = field.AppendI16(b, int16(d*512))
+			}
+		}
+		s.to(proto.RelEntityMove, b)
+		return
+	}
 	for _, d := range []int{dx, dy, dz} {
 		if s.protocol < proto.V1_9 {
 			b = append(b, byte(int8(d*4)))
@@ -216,6 +229,13 @@ func (s *session) place(b []byte, x, y, z float64) []byte {
 
 // set moves an entity to a place, in the packet that the version uses for it.
 func (s *session) set(id int32, x, y, z float64) {
+	if s.protocol >= proto.V26_3 { // two steps, of which the last counts
+		b := append(field.AppendVarInt(nil, id), 1, 2)
+		b = append(append(b, f64s(x+9, y-9, z)...), 1)
+		b = append(append(b, f64s(x, y, z)...), 2)
+		s.to(proto.SyncEntityPosition, append(f32s(b, 0, 0), 1))
+		return
+	}
 	b := s.place(field.AppendVarInt(nil, id), x, y, z)
 	if s.protocol >= proto.V1_21_2 {
 		s.to(proto.SyncEntityPosition, append(f32s(append(b, f64s(0, 0, 0)...), 0, 0), 1))
@@ -297,7 +317,7 @@ func (s *session) facts(want world.Facts) {
 // Everything must have been understood.
 func (s *session) understood() {
 	s.t.Helper()
-	s.track.Failures.Each(func(p proto.Packet, n uint64) {
+	s.track.Failures.Each(func(_ int32, p proto.Packet, n uint64) {
 		if n > 0 {
 			s.t.Errorf("%d: %d packets %v not understood", s.protocol, n, p)
 		}
@@ -386,7 +406,7 @@ func TestOnlyTheLookIsUnknown(t *testing.T) {
 	s.join(overworld)
 	s.teleport(packet.Teleport{ID: 1, X: 10, Y: 70, Z: -20, Yaw: 90, Relative: packet.RelYaw})
 	s.nowhere("with the yaw unknown")
-	s.from(proto.TeleportConfirm, packet.AppendTeleportConfirm(nil, 1))
+	s.from(proto.TeleportConfirm, packet.AppendTeleportConfirm(nil, proto.V1_20, packet.TeleportConfirm{ID: 1}))
 	s.look(5)
 	s.at(10, 70, -20, 5)
 }
@@ -480,10 +500,13 @@ func TestPassenger(t *testing.T) {
 		s.set(cart, 100.5, 64, 3)
 		s.at(100.5, 64, 3, 33)
 		look := field.AppendVarInt(nil, cart)
-		if protocol < proto.V1_9 {
+		switch {
+		case protocol < proto.V1_9:
 			look = append(look, 32, 0, 0, 9, 9, 1)
-		} else {
+		case protocol < proto.V26_3:
 			look = append(field.AppendI16(look, 4096), 0, 0, 0, 0, 9, 9, 1)
+		default: // the ground stands in front, beside the number of steps
+			look = append(field.AppendI16(append(look, 1), 4096), 0, 0, 0, 0, 9, 9)
 		}
 		s.to(proto.EntityMoveLook, look)
 		s.at(101.5, 64, 3, 33)
@@ -503,7 +526,7 @@ func TestPassenger(t *testing.T) {
 
 // From 1.21.2 on absolute moves come in three packets, one of which may be partly relative.
 func TestNewVehicleMoves(t *testing.T) {
-	for _, protocol := range []int32{proto.V1_21_2, proto.V26_1} {
+	for _, protocol := range []int32{proto.V1_21_2, proto.V26_1, proto.V26_2, proto.V26_3} {
 		const cart = 300
 		s := onFoot(t, protocol)
 		s.mount(cart, s.self)

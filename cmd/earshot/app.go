@@ -112,7 +112,7 @@ func (w watch) Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packe
 func (w watch) Watch(p session.Player) session.Observer {
 	w.names.Seen(p.ID(), p.Name(), time.Now())
 	player := w.world.Add(p.ID(), p.Name())
-	t := track.New(player, w.world, proto.Lookup(p.Protocol()))
+	t := track.New(player, w.world, proto.Closest(p.Protocol()))
 	t.Failures = w.failures
 	return tracked{t, w.world, player}
 }
@@ -349,9 +349,7 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 		host = "localhost"
 	}
 	where := net.JoinHostPort(host, fmt.Sprint(addr.Port))
-	versions := proto.Supported()
-	first, last := versions[0].Names, versions[len(versions)-1].Names
-	span := fmt.Sprintf("%s to %s", first[0], last[len(last)-1])
+	span := strings.Replace(proto.Span(), "-", " to ", 1)
 	scheme := "ws"
 	if a.now.cert != nil {
 		scheme = "wss"

@@ -27,6 +27,7 @@ const usage = `Earshot: a Minecraft proxy that carries voice.
 	earshot check [--config FILE] [--listen ADDR] [--data DIR] [--offline]
 	earshot state check [FILE] | export FILE | import FILE
 	earshot texts
+	earshot versions [NUMBER | traits] [--data DIR]
 	earshot version
 
 run    joins players to the servers of the configuration; without one, to a
@@ -39,6 +40,9 @@ state  looks after what is kept (mutes, groups, speakers, declarations), in the
        where one is named; export writes it all to FILE, also while Earshot
        runs; import stores what FILE has, while no Earshot runs on the folder
 texts  prints what players are told, as a file for the folder of languages
+versions
+       lists the releases of the game that are known, with those that files in
+       the folder "versions" add; of one it prints such a file
 
 `
 
@@ -72,8 +76,12 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		help(stderr)
 		return badUse
 	}
-	if flags.NArg() > 1 && flags.Arg(0) != "state" {
-		return fail(fmt.Errorf("%q is one word too many; see earshot --help", flags.Arg(1)))
+	most := 1
+	if flags.Arg(0) == "versions" {
+		most = 2
+	}
+	if flags.NArg() > most && flags.Arg(0) != "state" {
+		return fail(fmt.Errorf("%q is one word too many; see earshot --help", flags.Arg(most)))
 	}
 
 	switch command := flags.Arg(0); command {
@@ -91,6 +99,11 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		return 0
 	case "state":
 		return keep(flags.Args()[1:], func() (*configs.Loaded, error) { return configs.Load(*file, *dir, environ) }, *dir, stdout, stderr)
+	case "versions":
+		if err := listVersions(stdout, flags.Arg(1), *dir); err != nil {
+			return fail(err)
+		}
+		return 0
 	case "run", "check":
 		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
 			return fail(fmt.Errorf("--data %s is no folder: create it, or name another", *dir))
@@ -130,7 +143,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	default:
-		return fail(fmt.Errorf("there is no command %q: run, check, state, texts or version; see earshot --help", command))
+		return fail(fmt.Errorf("there is no command %q: run, check, state, texts, versions or version; see earshot --help", command))
 	}
 }
 

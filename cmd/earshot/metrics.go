@@ -44,15 +44,7 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 		emit("failed", float64(c.Lite.Failed.Load()))
 	})
 	directions("earshot_lite_bytes_total", "Bytes passed on with these, by direction.", func(d proto.Dir) uint64 { return c.Lite.Bytes[d].Load() })
-	a.Counters("earshot_undecoded_total", "Packets that could not be decoded, and were forwarded all the same.", "packet", func(emit func(string, float64)) {
-		sum := map[proto.Packet]uint64{}
-		add := func(p proto.Packet, n uint64) { sum[p] += n }
-		failures.Each(add)
-		c.EachUndecoded(add)
-		for p, n := range sum {
-			emit(p.String(), float64(n))
-		}
-	})
+	exportVersions(a, c, failures)
 	for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
 		t := &c.Traffic[d]
 		a.Counters("earshot_"+d.String()+"_frames_total", "Frames of players, by what was done with them: passed unopened, tapped for voice, held for a decision, or framed anew.", "how", func(emit func(string, float64)) {

@@ -144,7 +144,7 @@ func rewritten(from, to *settings) (all []string) {
 	for _, tag := range languages(from.conf, to.conf) {
 		note(filepath.Join(to.conf.Languages, tag+".yml"), reflect.DeepEqual(from.conf.Texts[tag], to.conf.Texts[tag]))
 	}
-	return all
+	return append(all, redescribed(from.conf, to.conf)...)
 }
 
 // languages are the tags of all.

@@ -21,6 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 )
@@ -44,6 +45,7 @@ type settings struct {
 	proxy    proxy.Settings
 	voice    voice.Config // as far as it has a setter
 	perms    perm.Config
+	versions []*proto.Version
 	office   office
 
 	compiled *proxy.Compiled // by app.compile, as office.commands
@@ -70,6 +72,9 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 			return nil, fmt.Errorf("tls: cannot use the certificate: %w", err)
 		}
 		s.cert = &cert
+	}
+	if s.versions, err = versions(l); err != nil {
+		return nil, err
 	}
 	if s.proxy, err = proxySettings(l); err != nil {
 		return nil, err
@@ -133,18 +138,30 @@ func (a *app) compile(l *configs.Loaded) (*settings, error) {
 	}
 	p := s.proxy
 	p.Servers = append(p.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: a.builtin.Dial, Limbo: true})
-	if s.compiled, err = proxy.Compile(p); err != nil {
-		return nil, err
-	}
 	if _, err := perm.New(s.perms); err != nil {
 		return nil, err
 	}
-	return s, a.desk.compile(&s.office)
+	if err := a.desk.compile(&s.office); err != nil {
+		return nil, err
+	}
+	newer := s.office.commands.Texts().Say("", "newer") // nobody knows the language of somebody who looks at the server list
+	p.Status.Newer = newer
+	p.ByHost = slices.Clone(p.ByHost)
+	for i, h := range p.ByHost {
+		if h.Status != nil {
+			shown := *h.Status
+			shown.Newer = newer
+			p.ByHost[i].Status = &shown
+		}
+	}
+	s.compiled, err = proxy.Compile(p)
+	return s, err
 }
 
 // apply puts settings in force. Whoever is on stays on: what is decided from now on is decided by them.
 func (a *app) apply(s *settings) {
 	a.now = s
+	proto.Use(s.versions...)
 	a.logs.apply(s.log)
 	a.cert.Store(s.cert)
 	a.builtin.SetWelcome(s.welcome)
@@ -191,7 +208,7 @@ func parse(key, s string) (packet.Text, error) {
 func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 	t := l.Timeouts
 	s.Settings = session.Settings{
-		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0, HideAddresses: !l.Log.Addresses,
+		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0, Unknown: unknownVersions(l.NewerVersions), HideAddresses: !l.Log.Addresses,
 		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
 		MaxMessage: l.Limits.PluginMessage, Brand: "Earshot", Try: l.Try, FinalReasons: l.Final, KeepPacks: l.KeepPacks,
 		Timeouts: session.Timeouts{

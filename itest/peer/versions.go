@@ -14,14 +14,17 @@ var Versions = []Version{
 	{"1.16.1", 736}, {"1.16.2", 751}, {"1.16.3", 753}, {"1.16.5", 754}, {"1.17", 755}, {"1.17.1", 756}, {"1.18", 757},
 	{"1.18.2", 758}, {"1.19", 759}, {"1.19.2", 760}, {"1.19.3", 761}, {"1.19.4", 762}, {"1.20.1", 763}, {"1.20.2", 764},
 	{"1.20.4", 765}, {"1.20.6", 766}, {"1.21.1", 767}, {"1.21.3", 768}, {"1.21.4", 769}, {"1.21.5", 770}, {"1.21.6", 771},
-	{"1.21.8", 772}, {"1.21.9", 773}, {"1.21.11", 774}, {"26.1", 775},
+	{"1.21.8", 772}, {"1.21.9", 773}, {"1.21.11", 774}, {"26.1", 775}, {"26.2", 776}, {"26.3", 777},
 }
+
+// Newer is a release that is made up, for which there are peers all the same: 26.3 with other ids in play.
+var Newer = Version{"27.0", 900}
 
 // Core are the versions every end-to-end test runs: each is the last of its kind for a proxy or a
 // widespread one.
 var Core = []Version{
 	{"1.8.8", 47}, {"1.12.2", 340}, {"1.16.5", 754}, {"1.19.4", 762}, {"1.20.1", 763}, {"1.20.4", 765}, {"1.21.4", 769},
-	{"1.21.11", 774}, {"26.1", 775},
+	{"1.21.11", 774}, {"26.1", 775}, {"26.2", 776}, {"26.3", 777},
 }
 
 // SquidNewest is the newest version flying-squid can be.
@@ -29,7 +32,7 @@ const SquidNewest = "1.21.4"
 
 // Protocol is the number of a version in [Versions], 0 if it is not there.
 func Protocol(name string) int32 {
-	for _, v := range Versions {
+	for _, v := range append(Versions[:len(Versions):len(Versions)], Newer) {
 		if v.Name == name {
 			return v.Protocol
 		}

@@ -163,7 +163,7 @@ type Login struct {
 func (a *Auth) Begin(protocol int32, start packet.LoginStart) (*Login, error) {
 	l := &Login{auth: a, protocol: protocol, start: start}
 	rand.Read(l.token[:])
-	if protocol != proto.V1_19 && protocol != proto.V1_19_1 {
+	if !proto.Has(protocol, proto.ProfileKeys) {
 		return l, nil
 	}
 	if start.Key == nil {
@@ -175,7 +175,7 @@ func (a *Auth) Begin(protocol int32, start packet.LoginStart) (*Login, error) {
 	if !time.Now().Before(time.UnixMilli(start.Key.Expires)) {
 		return nil, ErrKeyExpired
 	}
-	if protocol == proto.V1_19 && !verifyFirst(a.cfg.ServicesKey, start.Key) {
+	if !proto.Has(protocol, proto.ProfileKeysLinked) && !verifyFirst(a.cfg.ServicesKey, start.Key) {
 		return nil, ErrKeyInvalid
 	}
 	var err error
@@ -243,7 +243,7 @@ func (l *Login) Join(ctx context.Context, addr netip.Addr) (Profile, error) {
 	if err != nil {
 		return Profile{}, err
 	}
-	if l.key != nil && l.protocol == proto.V1_19_1 && !verifySecond(l.auth.cfg.ServicesKey, l.start.Key, p.ID) {
+	if l.key != nil && proto.Has(l.protocol, proto.ProfileKeysLinked) && !verifySecond(l.auth.cfg.ServicesKey, l.start.Key, p.ID) {
 		return Profile{}, ErrKeyInvalid
 	}
 	return p, nil

@@ -188,13 +188,16 @@ type Conn struct {
 // server refuses; a stage that takes too long is a net.Error with Timeout. When ctx ends, so does Dial.
 func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error) {
 	v := proto.Lookup(id.Protocol)
+	if v == nil && id.Protocol > proto.Newest().Protocol {
+		v = proto.Unknowing(id.Protocol) // of its packets the login's are all that matter here
+	}
 	err := s.Validate()
 	switch {
 	case err != nil:
 		return nil, err
 	case v == nil:
 		return nil, s.failed(fmt.Errorf("protocol %d is not supported", id.Protocol))
-	case s.Forwarding == Modern && id.Protocol < proto.V1_13:
+	case s.Forwarding == Modern && !proto.Has(id.Protocol, proto.NamespacedChannels):
 		return nil, s.failed(ErrNeedsNewer)
 	case (s.Forwarding != None || s.SendProxy) && !id.Addr.IsValid():
 		return nil, s.failed(ErrNoPlayerAddr)

@@ -493,7 +493,7 @@ func TestServersThatFail(t *testing.T) {
 	if _, err := dial(t, Server{Name: "lobby", Address: "no.such.host.invalid"}, player(775)); err == nil || !strings.Contains(err.Error(), "check its address in the config") {
 		t.Errorf("no such host: %v", err)
 	}
-	if _, err := dial(t, Server{Name: "lobby", Address: address}, player(776)); err == nil || !strings.Contains(err.Error(), "776 is not supported") {
+	if _, err := dial(t, Server{Name: "lobby", Address: address}, player(500)); err == nil || !strings.Contains(err.Error(), "500 is not supported") {
 		t.Errorf("unknown protocol: %v", err)
 	}
 	for _, s := range []Server{{Name: "lobby", Address: address, SendProxy: true}, {Name: "lobby", Address: address, Forwarding: Legacy}} {

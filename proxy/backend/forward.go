@@ -98,11 +98,11 @@ func identityVersion(question []byte, id Identity) int32 {
 		known = question[0]
 	}
 	switch {
-	case id.Protocol >= proto.V1_19_3 && known >= lazyIdentity:
+	case proto.Has(id.Protocol, proto.ChatSessions) && known >= lazyIdentity:
 		return lazyIdentity
-	case id.Protocol == proto.V1_19_1 && known >= linkedIdentity && id.Key != nil:
+	case proto.Has(id.Protocol, proto.ProfileKeysLinked) && known >= linkedIdentity && id.Key != nil:
 		return linkedIdentity
-	case id.Protocol == proto.V1_19 && known >= keyedIdentity && id.Key != nil:
+	case proto.Has(id.Protocol, proto.ProfileKeys) && !proto.Has(id.Protocol, proto.ProfileKeysLinked) && known >= keyedIdentity && id.Key != nil:
 		return keyedIdentity
 	}
 	return plainIdentity

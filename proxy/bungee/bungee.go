@@ -36,7 +36,7 @@ func Owns(channel string) bool { return channel == Channel || channel == LegacyC
 
 // ChannelFor is the name that a backend of protocol knows the channel by.
 func ChannelFor(protocol int32) string {
-	if protocol >= proto.V1_13 {
+	if proto.Has(protocol, proto.NamespacedChannels) {
 		return Channel
 	}
 	return LegacyChannel

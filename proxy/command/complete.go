@@ -77,7 +77,7 @@ func (t *Table[S]) merge(src S, request string, s *packet.Suggestions) {
 
 // merges tells whether our commands belong into a backend's answer to q.
 func (t *Table[S]) merges(src S, protocol int32, q packet.SuggestionsRequest) bool {
-	return protocol < proto.V1_13 && !q.InBlock && strings.HasPrefix(q.Text, "/") && !strings.Contains(q.Text, " ") &&
+	return !proto.Has(protocol, proto.CommandTree) && !q.InBlock && strings.HasPrefix(q.Text, "/") && !strings.Contains(q.Text, " ") &&
 		len(t.CompleteName(src, q.Text[1:])) > 0
 }
 

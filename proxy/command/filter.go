@@ -19,7 +19,7 @@ func Wants(v *proto.Version, d proto.Dir) []proto.Packet {
 	}
 	var out []proto.Packet
 	for _, p := range all {
-		if _, has := v.ID(proto.Play, d, p); has && (d == proto.Serverbound || p != proto.TabComplete || v.Protocol < proto.V1_13) {
+		if _, has := v.ID(proto.Play, d, p); has && (d == proto.Serverbound || p != proto.TabComplete || !v.Has(proto.CommandTree)) {
 			out = append(out, p)
 		}
 	}
@@ -299,7 +299,7 @@ func (f *Filter[S]) merge(body []byte) []byte {
 	q := f.outstanding
 	f.outstanding = nil
 	f.mu.Unlock()
-	if q == nil || f.protocol >= proto.V1_13 {
+	if q == nil || proto.Has(f.protocol, proto.CommandTree) {
 		return nil
 	}
 	s, err := packet.ParseSuggestions(f.protocol, body)

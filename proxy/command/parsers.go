@@ -46,7 +46,8 @@ var parsers = [...]struct {
 	{"minecraft:block_predicate", 0, 0, nothing},
 	{"minecraft:item_stack", 0, 0, nothing},
 	{"minecraft:item_predicate", 0, 0, nothing},
-	{"minecraft:color", 0, 0, nothing},
+	{"minecraft:color", 0, proto.V26_2, nothing},
+	{"minecraft:team_color", proto.V26_2, 0, nothing},
 	{"minecraft:hex_color", proto.V1_21_6, 0, nothing},
 	{"minecraft:component", 0, 0, nothing},
 	{"minecraft:style", proto.V1_20_3, 0, nothing},
@@ -91,7 +92,12 @@ var parsers = [...]struct {
 	{"minecraft:loot_table", proto.V1_20_5, 0, nothing},
 	{"minecraft:loot_predicate", proto.V1_20_5, 0, nothing},
 	{"minecraft:loot_modifier", proto.V1_20_5, 0, nothing},
+	{"minecraft:context_float_provider", proto.V26_3, 0, nothing},
+	{"minecraft:context_int_provider", proto.V26_3, 0, nothing},
+	{"minecraft:slot_source", proto.V26_3, 0, nothing},
 	{"minecraft:dialog", proto.V1_21_6, 0, nothing},
+	{"minecraft:feature", proto.V26_3, 0, nothing},
+	{"minecraft:swing_animation", proto.V26_3, 0, nothing},
 	{"minecraft:uuid", 0, 0, nothing},
 }
 
@@ -105,45 +111,73 @@ const (
 
 // grammar is how one version writes parsers.
 type grammar struct {
+	of       *proto.Version
 	byName   map[string]shape // below 759
 	byNumber []shape          // from 759 on
 	marker   []byte           // what a wrapper begins with
 	str      []byte           // the string parser's id
 }
 
-// grammars are made once for each version that has command trees.
-var grammars = sync.OnceValue(func() map[int32]*grammar {
-	all := map[int32]*grammar{}
-	for _, v := range proto.Supported() {
-		if v.Protocol >= proto.V1_13 {
-			all[v.Protocol] = newGrammar(v.Protocol)
-		}
-	}
-	return all
-})
+// grammars has one for each version that was asked for, by protocol.
+var grammars sync.Map
 
-func newGrammar(protocol int32) *grammar {
-	g := &grammar{}
-	if protocol < proto.V1_19 {
+// grammarOf is the grammar of a version; nil when it is not known or has no command trees.
+func grammarOf(protocol int32) *grammar {
+	v := proto.Lookup(protocol)
+	if v == nil || !v.Has(proto.CommandTree) {
+		return nil
+	}
+	if g, ok := grammars.Load(v.Protocol); ok && g.(*grammar).of == v {
+		return g.(*grammar)
+	}
+	g := newGrammar(v)
+	grammars.Store(v.Protocol, g)
+	return g
+}
+
+func newGrammar(v *proto.Version) *grammar {
+	g := &grammar{of: v}
+	if !v.Has(proto.NumberedParsers) {
 		g.byName = map[string]shape{wrapperName: wrapped}
 		g.marker, g.str = field.AppendString(nil, wrapperName), field.AppendString(nil, stringParser)
 	} else {
 		g.marker = field.AppendVarInt(nil, wrapperID)
 	}
+	if g.byName == nil && len(v.Parsers) > 0 {
+		for _, name := range v.Parsers {
+			g.number(name, shapeOf(name))
+		}
+		return g
+	}
 	for _, p := range parsers {
-		if protocol < p.since || p.until != 0 && protocol >= p.until {
+		if v.Like < p.since || p.until != 0 && v.Like >= p.until {
 			continue
 		}
 		if g.byName != nil {
 			g.byName[p.name] = p.shape
 			continue
 		}
-		if p.name == stringParser {
-			g.str = field.AppendVarInt(nil, int32(len(g.byNumber)))
-		}
-		g.byNumber = append(g.byNumber, p.shape)
+		g.number(p.name, p.shape)
 	}
 	return g
+}
+
+// number gives the next number to a parser.
+func (g *grammar) number(name string, s shape) {
+	if name == stringParser {
+		g.str = field.AppendVarInt(nil, int32(len(g.byNumber)))
+	}
+	g.byNumber = append(g.byNumber, s)
+}
+
+// shapeOf is the shape that a parser has in the newest version that has it.
+func shapeOf(name string) shape {
+	for i := len(parsers) - 1; i >= 0; i-- {
+		if parsers[i].name == name {
+			return parsers[i].shape
+		}
+	}
+	return unknown
 }
 
 // parser reads a parser's id.

@@ -63,14 +63,14 @@ type piece struct {
 // tree gives the nodes of the commands that allowed has bits for. There are as many of them in memory as the
 // permissions have combinations in use.
 func (t *Table[S]) tree(protocol int32, allowed uint64) *tree {
-	g := grammars()[protocol]
+	g := grammarOf(protocol)
 	if g == nil {
 		return nil
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := treeKey{protocol, allowed}
-	if tr := t.trees[key]; tr != nil {
+	if tr := t.trees[key]; tr != nil && tr.grammar == g { // else the version has been mended since
 		return tr
 	}
 	tr := &tree{grammar: g, literals: map[string]struct{}{}, size: 4 * maxVarInt}
@@ -140,7 +140,7 @@ func (t *Table[S]) Splice(src S, protocol int32, dst, body []byte) ([]byte, Outc
 
 // Unwrap is Splice without commands of ours: the wrappers of mods' parsers are taken off.
 func Unwrap(protocol int32, dst, body []byte) ([]byte, Outcome) {
-	g := grammars()[protocol]
+	g := grammarOf(protocol)
 	if g == nil {
 		return nil, Refused
 	}

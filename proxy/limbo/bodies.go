@@ -100,49 +100,26 @@ func (w *World) disembody(p *player) {
 	}
 }
 
-// playerType is the number of players among the kinds of entities, where they are spawned like any other: 764 and later.
-func playerType(protocol int32) int32 {
-	switch {
-	case protocol >= 774:
-		return 155
-	case protocol >= proto.V1_21_9:
-		return 151
-	case protocol >= proto.V1_21_6:
-		return 149
-	case protocol >= proto.V1_21_5:
-		return 148
-	case protocol >= proto.V1_21_4:
-		return 147
-	case protocol >= proto.V1_21_2:
-		return 148
-	case protocol >= proto.V1_20_5:
-		return 128
-	case protocol >= proto.V1_20_3:
-		return 124
-	}
-	return 122
-}
-
 // appendBody lets a body appear. The player must be on the list already.
 func appendBody(dst []byte, v *proto.Version, p *player) []byte {
 	at, yaw, pitch := p.shown, angle(p.shown.yaw), angle(p.shown.pitch)
 	body := field.AppendUUID(field.AppendVarInt(nil, p.entity), p.id)
-	if v.Protocol >= proto.V1_20_2 {
-		body = appendPlace(field.AppendVarInt(body, playerType(v.Protocol)), v, at)
-		if v.Protocol >= proto.V1_21_9 {
+	if v.Has(proto.PlayerSpawnsAsEntity) {
+		body = appendPlace(field.AppendVarInt(body, v.PlayerType), v, at)
+		if v.Has(proto.PackedVelocity) {
 			body = append(body, 0) // no velocity
 		}
 		body = append(body, pitch, yaw, yaw, 0) // the head's yaw is one of its own; no data
-		if v.Protocol < proto.V1_21_9 {
+		if !v.Has(proto.PackedVelocity) {
 			body = append(body, 0, 0, 0, 0, 0, 0) // velocity
 		}
 		return appendFrame(dst, v, proto.Play, proto.SpawnEntity, body)
 	}
 	body = append(appendPlace(body, v, at), yaw, pitch)
 	switch {
-	case v.Protocol < proto.V1_9:
+	case !v.Has(proto.EntityPlaceF64):
 		body = append(body, 0, 0, 0x7f) // nothing in the hand, no metadata
-	case v.Protocol < proto.V1_15:
+	case v.Has(proto.SpawnMetadata):
 		body = append(body, 0xff) // no metadata
 	}
 	dst = appendFrame(dst, v, proto.Play, proto.NamedEntitySpawn, body)
@@ -151,10 +128,16 @@ func appendBody(dst []byte, v *proto.Version, p *player) []byte {
 
 // appendMove puts a body somewhere else.
 func appendMove(dst []byte, v *proto.Version, entity int32, at pose) []byte {
-	name, body := proto.EntityTeleport, appendPlace(field.AppendVarInt(nil, entity), v, at)
-	if v.Protocol >= proto.V1_21_2 {
+	name, body := proto.EntityTeleport, field.AppendVarInt(nil, entity)
+	if v.Has(proto.SteppedSync) {
+		body = append(body, 0) // one place, no steps
+	}
+	body = appendPlace(body, v, at)
+	if v.Has(proto.EntitySync) {
 		name = proto.SyncEntityPosition
-		body = append(body, make([]byte, 3*8)...) // velocity
+		if !v.Has(proto.SteppedSync) {
+			body = append(body, make([]byte, 3*8)...) // velocity
+		}
 		body = field.AppendF32(field.AppendF32(body, at.yaw), at.pitch)
 	} else {
 		body = append(body, angle(at.yaw), angle(at.pitch))
@@ -170,7 +153,7 @@ func appendHead(dst []byte, v *proto.Version, entity int32, yaw byte) []byte {
 
 // appendVanish takes a body away.
 func appendVanish(dst []byte, v *proto.Version, entity int32) []byte {
-	if v.Protocol == proto.V1_17 { // this one alone takes them away one by one
+	if _, one := v.ID(proto.Play, proto.Clientbound, proto.DestroyEntity); one { // this one alone takes them away one by one
 		return appendFrame(dst, v, proto.Play, proto.DestroyEntity, field.AppendVarInt(nil, entity))
 	}
 	return appendFrame(dst, v, proto.Play, proto.EntityDestroy, field.AppendVarInt([]byte{1}, entity))
@@ -178,7 +161,7 @@ func appendVanish(dst []byte, v *proto.Version, entity int32) []byte {
 
 func appendPlace(dst []byte, v *proto.Version, at pose) []byte {
 	for _, c := range [...]float64{at.x, at.y, at.z} {
-		if v.Protocol < proto.V1_9 {
+		if !v.Has(proto.EntityPlaceF64) {
 			dst = field.AppendI32(dst, int32(math.Floor(c*32)))
 		} else {
 			dst = field.AppendF64(dst, c)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/flate"
 	_ "embed"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -79,6 +80,64 @@ func eachPacket(raw []byte, f func(s proto.State, id int32, body, whole []byte))
 	return nil
 }
 
+// described has what players of versions that are not built in are sent, by protocol.
+var described struct {
+	mu  sync.Mutex
+	all map[int32]renumbered
+}
+
+type renumbered struct {
+	of *proto.Version
+	*join
+}
+
+// open is what players of a version are sent.
+func open(v *proto.Version) (*join, error) {
+	e := worlds()[v.Like]
+	if !v.Described {
+		return e.open()
+	}
+	described.mu.Lock()
+	defer described.mu.Unlock()
+	if r := described.all[v.Protocol]; r.of == v {
+		return r.join, nil
+	}
+	raw, err := e.inflate()
+	if err != nil {
+		return nil, err
+	}
+	if raw, err = renumber(raw, proto.BuiltInLike(v), v); err != nil {
+		return nil, err
+	}
+	j, err := newJoin(raw)
+	if err != nil {
+		return nil, err
+	}
+	if described.all == nil {
+		described.all = map[int32]renumbered{}
+	}
+	described.all[v.Protocol] = renumbered{v, j}
+	return j, nil
+}
+
+// renumber gives a blob's packets the ids that they have in another version.
+func renumber(raw []byte, from, to *proto.Version) (out []byte, err error) {
+	var lost error
+	err = eachPacket(raw, func(s proto.State, id int32, body, _ []byte) {
+		p := proto.Unknown
+		if id >= 0 && id < 256 {
+			p = from.Table(s, proto.Clientbound)[id]
+		}
+		now, ok := to.ID(s, proto.Clientbound, p)
+		if !ok && lost == nil {
+			lost = fmt.Errorf("the built-in world needs packet %v of %v, which protocol %d does not have", p, s, to.Protocol)
+		}
+		whole := append(field.AppendVarInt(nil, now), body...)
+		out = field.AppendBytes(append(out, byte(s)), whole)
+	})
+	return out, errors.Join(err, lost)
+}
+
 func newJoin(raw []byte) (*join, error) {
 	j := new(join)
 	err := eachPacket(raw, func(s proto.State, _ int32, body, whole []byte) {
@@ -143,11 +202,10 @@ func readDirectory(file []byte) (map[int32]*entry, error) {
 // Protocols lists the protocol numbers that a World serves, ascending.
 func Protocols() []int32 {
 	var all []int32
-	for p := range worlds() {
-		if proto.Lookup(p) != nil {
-			all = append(all, p)
+	for _, v := range proto.Supported() {
+		if worlds()[v.Like] != nil {
+			all = append(all, v.Protocol)
 		}
 	}
-	slices.Sort(all)
 	return all
 }

@@ -1,8 +1,10 @@
 package limbo
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -65,6 +67,74 @@ func TestEveryBlobIsWhole(t *testing.T) {
 		for _, cut := range []int{0, 1, len(raw) / 2, len(raw) - 1} {
 			if _, err := newJoin(raw[:cut]); err == nil {
 				t.Errorf("%d: cut at %d and still accepted", p, cut)
+			}
+		}
+	}
+}
+
+// TestWhatItemsName: clients refuse to join when an element is missing that one of their own items or blocks names. Those of
+// 26.2 and 26.3 have names that no version before them knows.
+func TestWhatItemsName(t *testing.T) {
+	elements := func(p int32) (registries map[string][]string, tags []string) {
+		raw, err := worlds()[p].inflate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		registries = map[string][]string{}
+		if err := eachPacket(raw, func(s proto.State, id int32, body, _ []byte) {
+			r := field.NewReader(body)
+			switch proto.Lookup(p).Table(s, proto.Clientbound)[id] {
+			case proto.RegistryData:
+				name := r.String(100)
+				for range r.Count(2) {
+					registries[name] = append(registries[name], r.String(100))
+					if r.Bool() {
+						r.SkipNBT(false)
+					}
+				}
+			case proto.Tags:
+				for range r.Count(2) {
+					registry := r.String(100)
+					for range r.Count(2) {
+						tags = append(tags, registry+" "+r.String(100))
+						for range r.Count(1) {
+							r.VarInt()
+						}
+					}
+				}
+			default:
+				return
+			}
+			if err := r.End(); err != nil {
+				t.Errorf("%d: %v", p, err)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return registries, tags
+	}
+	for p := proto.V26_1; p <= proto.V26_3; p++ {
+		registries, tags := elements(p)
+		for name, since := range map[string]int32{"bounce": proto.V26_2, "tears": proto.V26_1} {
+			if got := slices.Contains(registries["minecraft:jukebox_song"], "minecraft:"+name); got != (p >= since) {
+				t.Errorf("%d: the song %s: %v", p, name, got)
+			}
+		}
+		if got := slices.Contains(registries["minecraft:worldgen/biome"], "minecraft:sulfur_caves"); got != (p >= proto.V26_2) || len(registries["minecraft:worldgen/biome"]) < 65 {
+			t.Errorf("%d: the biome sulfur_caves: %v, of %d", p, got, len(registries["minecraft:worldgen/biome"]))
+		}
+		want := map[string]int{"minecraft:decorated_pot_pattern": 23, "minecraft:block_transformer": 3}
+		for name, n := range want {
+			if p < proto.V26_3 {
+				n = 0
+			}
+			if len(registries[name]) != n {
+				t.Errorf("%d: %d elements of %s", p, len(registries[name]), name)
+			}
+		}
+		for _, name := range []string{"infiniburn_overworld", "infiniburn_nether", "infiniburn_end"} {
+			if !slices.Contains(tags, "minecraft:block minecraft:"+name) {
+				t.Errorf("%d: no tag %s", p, name)
 			}
 		}
 	}

@@ -39,7 +39,7 @@ func appendShow(dst []byte, v *proto.Version, players ...*player) []byte {
 // appendHide takes a player off the list.
 func appendHide(dst []byte, v *proto.Version, id uuid.UUID) []byte {
 	p := proto.PlayerRemove
-	if v.Protocol < proto.V1_19_3 {
+	if !v.Has(proto.PlayerInfoBits) {
 		p = proto.PlayerInfo
 	}
 	return appendFrame(dst, v, proto.Play, p, packet.AppendPlayerRemove(nil, v.Protocol, id))

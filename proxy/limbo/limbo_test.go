@@ -121,7 +121,9 @@ func checkConfig(t *testing.T, p int32, s seen) {
 			registry := r.String(100)
 			for range r.Count(2) {
 				tag, n := r.String(100), r.Count(1)
-				if n == 0 && registry != "minecraft:dialog" {
+				// What numbers the blocks and items of 26.2 and later have is not known here; their tags are only there.
+				unknown := p >= proto.V26_2 && (registry == "minecraft:block" || registry == "minecraft:item")
+				if n == 0 && registry != "minecraft:dialog" && !unknown {
 					t.Errorf("%d: nothing is %s of %s", p, tag, registry)
 				}
 				for range n {
@@ -399,7 +401,7 @@ func TestRefusals(t *testing.T) {
 		h    packet.Handshake
 		want string
 	}{
-		{packet.Handshake{Protocol: 5, Host: good, Intent: 2}, "(protocol 5). It works with 1.8 to 26.1"},
+		{packet.Handshake{Protocol: 5, Host: good, Intent: 2}, "(protocol 5). It works with 1.8 to 26.3"},
 		{packet.Handshake{Protocol: 9999, Host: good, Intent: 3}, "(protocol 9999)"},
 		{packet.Handshake{Protocol: proto.Max, Host: "play.example", Intent: 2}, "through its proxy"},
 		{packet.Handshake{Protocol: proto.Max, Host: "h\x00a\x00nonsense", Intent: 2}, "through its proxy"},

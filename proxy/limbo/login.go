@@ -70,11 +70,11 @@ func (w *World) login(c net.Conn, in *frame.Reader) (*player, *join, error) {
 	if body, err = expect(in, 0); err != nil { // read even if refused: the other end may still be writing it
 		return nil, nil, err
 	}
-	version, e := proto.Lookup(h.Protocol), worlds()[h.Protocol]
-	if version == nil || e == nil {
+	version := proto.Lookup(h.Protocol)
+	if version == nil || worlds()[version.Like] == nil {
 		return nil, nil, refusal{refuseVersion(h.Protocol)}
 	}
-	data, err := e.open()
+	data, err := open(version)
 	if err != nil {
 		return nil, nil, errors.Join(err, refusal{"The built-in world is out of order for your version of the game."})
 	}

@@ -144,12 +144,16 @@ func (p *player) handle(name proto.Packet, body []byte) error {
 		if err != nil {
 			return err
 		}
-		if m.HasPlace {
-			p.rescue(m)
+		p.stand(m)
+	case proto.TeleportConfirm:
+		if !p.version.Has(proto.TeleportConfirmHasPosition) {
+			return nil // the place follows
 		}
-		if p.at.update(m) {
-			p.world.moved(p, p.at)
+		c, err := packet.ParseTeleportConfirm(p.version.Protocol, body)
+		if err != nil {
+			return err
 		}
+		p.stand(packet.Move{HasPlace: true, X: c.X, Y: c.Y, Z: c.Z, HasLook: true, Yaw: c.Yaw, Pitch: c.Pitch, OnGround: p.at.ground})
 	case proto.Chat, proto.ChatMessage: // whatever follows the line concerns signatures, of which there are none here
 		r := field.NewReader(body)
 		line := r.String(maxLine)
@@ -159,6 +163,16 @@ func (p *player) handle(name proto.Packet, body []byte) error {
 		p.speak(line)
 	}
 	return nil
+}
+
+// stand is where a player says they are.
+func (p *player) stand(m packet.Move) {
+	if m.HasPlace {
+		p.rescue(m)
+	}
+	if p.at.update(m) {
+		p.world.moved(p, p.at)
+	}
 }
 
 // rescue puts a player back who fell off the floor, once for each fall.

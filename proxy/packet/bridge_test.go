@@ -105,8 +105,8 @@ var bridgeCodecs = map[string]bridgeCodec{
 	"clientbound/entity_destroy":      {parse: parseDestroyed},
 	"clientbound/destroy_entity":      {parse: parseDestroyed},
 	"serverbound/teleport_confirm": {
-		parse:  func(_ int32, _ proto.Packet, _ proto.Dir, b []byte) (any, error) { return ParseTeleportConfirm(b) },
-		append: func(_ int32, x any) []byte { return AppendTeleportConfirm(nil, x.(int32)) },
+		parse:  func(v int32, _ proto.Packet, _ proto.Dir, b []byte) (any, error) { return ParseTeleportConfirm(v, b) },
+		append: func(v int32, x any) []byte { return AppendTeleportConfirm(nil, v, x.(TeleportConfirm)) },
 	},
 	"clientbound/position": {
 		parse:  func(v int32, _ proto.Packet, _ proto.Dir, b []byte) (any, error) { return ParseTeleport(v, b) },
@@ -442,4 +442,107 @@ func FuzzSpawn(f *testing.F) {
 }
 func FuzzEntityMove(f *testing.F) {
 	fuzzBridge(f, proto.Clientbound, proto.RelEntityMove, proto.EntityMoveLook, proto.EntityTeleport, proto.SyncEntityPosition, proto.MoveMinecart)
+}
+
+// TestMovesOfAServer: what a server of 26.3 sent, captured by the tests of node-minecraft-protocol, is read as it was meant.
+// The ids stand in front.
+func TestMovesOfAServer(t *testing.T) {
+	for frame, want := range map[string]EntityMove{
+		"36ea0d0103560555ffe2": {ID: 1770, X: 854. / 4096, Y: 1365. / 4096, Z: -30. / 4096, Relative: RelPlace},
+		"23b61b01014018154e3d1bf799c04dca3d70c000004013cd2514ae9c300243a30be80000000000": {ID: 3510,
+			X: 6.020806269485456, Y: -59.58000001311302, Z: 4.950336764485698},
+	} {
+		b, err := hex.DecodeString(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := proto.Lookup(proto.V26_3).Table(proto.Play, proto.Clientbound)[b[0]]
+		got, err := ParseEntityMove(proto.V26_3, p, b[1:])
+		if err != nil || got != want {
+			t.Errorf("%v %s: %+v, %v", p, frame, got, err)
+		}
+		if p == proto.RelEntityMove { // without steps it is as long as before
+			continue
+		}
+		if m, err := ParseEntityMove(proto.V26_2, p, b[1:]); err == nil {
+			t.Errorf("%v %s is %+v in the version before", p, frame, m)
+		}
+	}
+}
+
+// TestNewLayouts: where a packet of 26.2 or 26.3 has become longer or shorter, neither version takes the other's for its own.
+func TestNewLayouts(t *testing.T) {
+	changed := map[string]int32{
+		"serverbound/teleport_confirm": proto.V26_3, "clientbound/sync_entity_position": proto.V26_3, "clientbound/rel_entity_move": proto.V26_3,
+		"clientbound/entity_move_look": proto.V26_3,
+	}
+	tried := map[string]int{}
+	for _, v := range bridgeVectors(t) {
+		key := v.Dir + "/" + v.Packet
+		since, ok := changed[key]
+		if !ok {
+			continue
+		}
+		// Both sides of the boundary.
+		for _, p := range []int32{since - 1, since} {
+			other := 2*since - 1 - p
+			if !slices.Contains(v.Protocols, p) || slices.Contains(v.Protocols, other) {
+				continue
+			}
+			got, err := bridgeCodecs[key].parse(other, v.packet, v.dir, v.body)
+			// A move without steps is as long as one of before; what says so is all that can tell.
+			if same, m := v.Fields, (EntityMove{}); err == nil && json.Unmarshal(same, &m) == nil && (v.packet == proto.RelEntityMove || v.packet == proto.EntityMoveLook) {
+				if g := got.(EntityMove); g == m {
+					t.Errorf("%s of %d is the same in %d: %s", key, p, other, v.Hex)
+				}
+				continue
+			}
+			if err == nil {
+				t.Errorf("%s of %d is %+v in %d: %s", key, p, got, other, v.Hex)
+			}
+			tried[fmt.Sprint(key, p)]++
+		}
+	}
+	for _, p := range []int32{proto.V26_2, proto.V26_3} {
+		for _, key := range []string{"serverbound/teleport_confirm", "clientbound/sync_entity_position"} {
+			if tried[fmt.Sprint(key, p)] == 0 {
+				t.Errorf("no vector of %s of %d was tried in the other", key, p)
+			}
+		}
+	}
+}
+
+// TestAuthenticated: what a join game says of the login is made true and nothing else is touched; a version that does not say
+// it, and a body that does not end in flags, are left alone.
+func TestAuthenticated(t *testing.T) {
+	flags := map[byte]int{}
+	for _, v := range bridgeVectors(t) {
+		if v.packet != proto.JoinGame {
+			continue
+		}
+		for _, p := range v.Protocols {
+			before := bytes.Clone(v.body)
+			got, err := Authenticated(p, bytes.Clone(v.body))
+			if p < proto.V26_2 {
+				if err == nil {
+					t.Errorf("%d has such a flag", p)
+				}
+				continue
+			}
+			at := len(before) - 2
+			flags[before[at]]++
+			before[at] = 1
+			if err != nil || !bytes.Equal(got, before) {
+				t.Errorf("%d: %x became %x, %v", p, v.body, got, err)
+			}
+			odd := bytes.Clone(v.body)
+			odd[at] = 2
+			if _, err := Authenticated(p, odd); err == nil {
+				t.Errorf("%d: 2 is a flag", p)
+			}
+		}
+	}
+	if flags[0] == 0 || flags[1] == 0 {
+		t.Errorf("vectors with the flags %v", flags)
+	}
 }

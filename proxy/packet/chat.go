@@ -39,7 +39,7 @@ func CheckChat(s string) error {
 
 // IllegalCharacters is how a client of that protocol is told of ErrIllegalCharacters.
 func IllegalCharacters(protocol int32) Text {
-	if protocol < proto.V1_19 {
+	if !proto.Has(protocol, proto.SignedChat) {
 		return Plain("Illegal characters in chat")
 	}
 	return Translatable("multiplayer.disconnect.illegal_characters")
@@ -97,8 +97,8 @@ func ParseChat(protocol int32, body []byte) (ChatMessage, error) {
 	r := field.NewReader(body)
 	m := ChatMessage{Text: r.String(MaxChat)}
 	switch {
-	case protocol < proto.V1_19:
-	case protocol < proto.V1_19_3:
+	case !proto.Has(protocol, proto.SignedChat):
+	case !proto.Has(protocol, proto.ChatSessions):
 		m.Time, m.Salt, m.Signature, m.Preview = r.I64(), r.I64(), r.Bytes(maxKeyedSignature), r.Bool()
 		m.Seen = readSeen(r, protocol)
 	default:
@@ -114,11 +114,11 @@ func ParseChat(protocol int32, body []byte) (ChatMessage, error) {
 // AppendChat writes what a client says with those parts that the version has. From 761 on a Signature has 256 bytes.
 func AppendChat(dst []byte, protocol int32, m ChatMessage) []byte {
 	dst = field.AppendString(dst, m.Text)
-	if protocol < proto.V1_19 {
+	if !proto.Has(protocol, proto.SignedChat) {
 		return dst
 	}
 	dst = field.AppendI64(field.AppendI64(dst, m.Time), m.Salt)
-	if protocol < proto.V1_19_3 {
+	if !proto.Has(protocol, proto.ChatSessions) {
 		dst = field.AppendBool(field.AppendBytes(dst, m.Signature), m.Preview)
 	} else {
 		dst = append(field.AppendBool(dst, len(m.Signature) > 0), m.Signature...)
@@ -130,11 +130,11 @@ func AppendChat(dst []byte, protocol int32, m ChatMessage) []byte {
 // caller.
 func ParseChatCommand(protocol int32, p proto.Packet, body []byte) (ChatCommand, error) {
 	r := field.NewReader(body)
-	if protocol >= proto.V1_20_5 && p == proto.ChatCommand {
+	if proto.Has(protocol, proto.PlainCommands) && p == proto.ChatCommand {
 		return done(r, "command", ChatCommand{Text: r.String(MaxCommand)})
 	}
 	limit := MaxChat
-	if protocol >= proto.V1_20_5 {
+	if proto.Has(protocol, proto.PlainCommands) {
 		limit = MaxCommand
 	}
 	c := ChatCommand{Text: r.String(limit), Time: r.I64(), Salt: r.I64()}
@@ -144,7 +144,7 @@ func ParseChatCommand(protocol int32, p proto.Packet, body []byte) (ChatCommand,
 		c.Arguments = make([]ArgumentSignature, n)
 		for i := range c.Arguments {
 			a := ArgumentSignature{Name: r.String(maxArgumentName)}
-			if protocol < proto.V1_19_3 {
+			if !proto.Has(protocol, proto.ChatSessions) {
 				a.Signature = r.Bytes(maxKeyedSignature)
 			} else {
 				a.Signature = r.Raw(sessionSignature)
@@ -152,7 +152,7 @@ func ParseChatCommand(protocol int32, p proto.Packet, body []byte) (ChatCommand,
 			c.Arguments[i] = a
 		}
 	}
-	if protocol < proto.V1_19_3 {
+	if !proto.Has(protocol, proto.ChatSessions) {
 		c.Preview = r.Bool()
 	}
 	c.Seen = readSeen(r, protocol)
@@ -162,20 +162,20 @@ func ParseChatCommand(protocol int32, p proto.Packet, body []byte) (ChatCommand,
 // AppendChatCommand writes a command as packet p with those parts that the version has.
 func AppendChatCommand(dst []byte, protocol int32, p proto.Packet, c ChatCommand) []byte {
 	dst = field.AppendString(dst, c.Text)
-	if protocol >= proto.V1_20_5 && p == proto.ChatCommand {
+	if proto.Has(protocol, proto.PlainCommands) && p == proto.ChatCommand {
 		return dst
 	}
 	dst = field.AppendI64(field.AppendI64(dst, c.Time), c.Salt)
 	dst = field.AppendVarInt(dst, int32(len(c.Arguments)))
 	for _, a := range c.Arguments {
 		dst = field.AppendString(dst, a.Name)
-		if protocol < proto.V1_19_3 {
+		if !proto.Has(protocol, proto.ChatSessions) {
 			dst = field.AppendBytes(dst, a.Signature)
 		} else {
 			dst = append(dst, a.Signature...)
 		}
 	}
-	if protocol < proto.V1_19_3 {
+	if !proto.Has(protocol, proto.ChatSessions) {
 		dst = field.AppendBool(dst, c.Preview)
 	}
 	return appendSeen(dst, protocol, c.Seen)
@@ -185,7 +185,7 @@ func AppendChatCommand(dst []byte, protocol int32, p proto.Packet, c ChatCommand
 // the Offset alone.
 func ParseAcknowledgement(protocol int32, body []byte) (Seen, error) {
 	r := field.NewReader(body)
-	if protocol >= proto.V1_19_3 {
+	if proto.Has(protocol, proto.ChatSessions) {
 		return done(r, "message acknowledgement", Seen{Offset: r.VarInt()})
 	}
 	return done(r, "message acknowledgement", readSeen(r, protocol))
@@ -194,7 +194,7 @@ func ParseAcknowledgement(protocol int32, body []byte) (Seen, error) {
 // AppendAcknowledgement writes a MessageAcknowledgement. The Bits of s stay behind: a server takes places that nobody
 // acknowledged for not seen yet, and the next message acknowledges them.
 func AppendAcknowledgement(dst []byte, protocol int32, s Seen) []byte {
-	if protocol >= proto.V1_19_3 {
+	if proto.Has(protocol, proto.ChatSessions) {
 		return field.AppendVarInt(dst, s.Offset)
 	}
 	return appendSeen(dst, protocol, s)
@@ -202,8 +202,8 @@ func AppendAcknowledgement(dst []byte, protocol int32, s Seen) []byte {
 
 func readSeen(r *field.Reader, protocol int32) (s Seen) {
 	switch {
-	case protocol < proto.V1_19_1:
-	case protocol < proto.V1_19_3:
+	case !proto.Has(protocol, proto.ChatSeen):
+	case !proto.Has(protocol, proto.ChatSessions):
 		n := r.Count(minSeenMessage)
 		if n > maxSeen {
 			r.Fail(fmt.Errorf("%d messages seen, at most %d allowed", n, maxSeen))
@@ -219,7 +219,7 @@ func readSeen(r *field.Reader, protocol int32) (s Seen) {
 	default:
 		s.Offset = r.VarInt()
 		copy(s.Bits[:], r.Raw(seenBits))
-		if protocol >= proto.V1_21_5 {
+		if proto.Has(protocol, proto.SeenChecksum) {
 			s.Checksum = r.U8()
 		}
 	}
@@ -232,8 +232,8 @@ func readSeenMessage(r *field.Reader) SeenMessage {
 
 func appendSeen(dst []byte, protocol int32, s Seen) []byte {
 	switch {
-	case protocol < proto.V1_19_1:
-	case protocol < proto.V1_19_3:
+	case !proto.Has(protocol, proto.ChatSeen):
+	case !proto.Has(protocol, proto.ChatSessions):
 		dst = field.AppendVarInt(dst, int32(len(s.Messages)))
 		for _, m := range s.Messages {
 			dst = field.AppendBytes(field.AppendUUID(dst, m.Sender), m.Signature)
@@ -243,7 +243,7 @@ func appendSeen(dst []byte, protocol int32, s Seen) []byte {
 		}
 	default:
 		dst = append(field.AppendVarInt(dst, s.Offset), s.Bits[:]...)
-		if protocol >= proto.V1_21_5 {
+		if proto.Has(protocol, proto.SeenChecksum) {
 			dst = append(dst, s.Checksum)
 		}
 	}

@@ -26,12 +26,12 @@ type SuggestionsRequest struct {
 func ParseSuggestionsRequest(protocol int32, body []byte) (SuggestionsRequest, error) {
 	r := field.NewReader(body)
 	var q SuggestionsRequest
-	if protocol >= proto.V1_13 {
+	if proto.Has(protocol, proto.CommandTree) {
 		q.ID, q.Text = r.VarInt(), r.String(maxSuggestionText)
 		return done(r, "suggestions request", q)
 	}
 	q.Text = r.String(maxSuggestionText)
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.SuggestionsInBlock) {
 		q.InBlock = r.Bool()
 	}
 	if r.Bool() {
@@ -43,11 +43,11 @@ func ParseSuggestionsRequest(protocol int32, body []byte) (SuggestionsRequest, e
 
 // AppendSuggestionsRequest writes a serverbound TabComplete.
 func AppendSuggestionsRequest(dst []byte, protocol int32, q SuggestionsRequest) []byte {
-	if protocol >= proto.V1_13 {
+	if proto.Has(protocol, proto.CommandTree) {
 		return field.AppendString(field.AppendVarInt(dst, q.ID), q.Text)
 	}
 	dst = field.AppendString(dst, q.Text)
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.SuggestionsInBlock) {
 		dst = field.AppendBool(dst, q.InBlock)
 	}
 	if dst = field.AppendBool(dst, q.LookedAt != nil); q.LookedAt != nil {
@@ -73,7 +73,7 @@ type Suggestion struct {
 func ParseSuggestions(protocol int32, body []byte) (Suggestions, error) {
 	r := field.NewReader(body)
 	var s Suggestions
-	modern := protocol >= proto.V1_13
+	modern := proto.Has(protocol, proto.CommandTree)
 	least := 1
 	if modern {
 		s.ID, s.Start, s.Length = r.VarInt(), r.VarInt(), r.VarInt()
@@ -96,7 +96,7 @@ func ParseSuggestions(protocol int32, body []byte) (Suggestions, error) {
 
 // AppendSuggestions writes a clientbound TabComplete.
 func AppendSuggestions(dst []byte, protocol int32, s Suggestions) []byte {
-	modern := protocol >= proto.V1_13
+	modern := proto.Has(protocol, proto.CommandTree)
 	if modern {
 		dst = field.AppendVarInt(field.AppendVarInt(field.AppendVarInt(dst, s.ID), s.Start), s.Length)
 	}

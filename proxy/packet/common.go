@@ -43,7 +43,7 @@ func AppendStatusPing(dst []byte, n int64) []byte { return field.AppendI64(dst, 
 func ParseKeepAlive(protocol int32, body []byte) (int64, error) {
 	r := field.NewReader(body)
 	var id int64
-	if protocol >= proto.V1_12_2 {
+	if proto.Has(protocol, proto.KeepAliveI64) {
 		id = r.I64()
 	} else {
 		id = int64(r.VarInt())
@@ -53,7 +53,7 @@ func ParseKeepAlive(protocol int32, body []byte) (int64, error) {
 
 // AppendKeepAlive writes a keep-alive; below 340 (1.12.2) only the lower 32 bits of id go out.
 func AppendKeepAlive(dst []byte, protocol int32, id int64) []byte {
-	if protocol >= proto.V1_12_2 {
+	if proto.Has(protocol, proto.KeepAliveI64) {
 		return field.AppendI64(dst, id)
 	}
 	return field.AppendVarInt(dst, int32(id))
@@ -84,10 +84,10 @@ func AppendPluginMessage(dst []byte, m PluginMessage) []byte {
 func SystemMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	body := t.Append(nil, protocol, proto.Play)
 	switch {
-	case protocol > proto.V1_19:
-		return proto.SystemChat, field.AppendBool(body, false)
-	case protocol == proto.V1_19:
+	case proto.Has(protocol, proto.SystemChatTyped):
 		return proto.SystemChat, field.AppendVarInt(body, 1) // chat type: system
+	case proto.Has(protocol, proto.SignedChat):
+		return proto.SystemChat, field.AppendBool(body, false)
 	}
 	return proto.Chat, appendSender(append(body, 1), protocol) // position: system message
 }
@@ -95,9 +95,9 @@ func SystemMessage(protocol int32, t Text) (proto.Packet, []byte) {
 // ActionBarMessage is a text above a client's inventory bar: the packet that protocol has for it in play, and its body.
 func ActionBarMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	switch {
-	case protocol >= proto.V1_17:
+	case proto.Has(protocol, proto.TitlePackets):
 		return proto.ActionBar, t.Append(nil, protocol, proto.Play)
-	case protocol >= proto.V1_11:
+	case proto.Has(protocol, proto.TitleWithActionBar):
 		return proto.Title, t.Append([]byte{2}, protocol, proto.Play)
 	}
 	// These show no formatting there but § codes.
@@ -106,7 +106,7 @@ func ActionBarMessage(protocol int32, t Text) (proto.Packet, []byte) {
 
 // appendSender: from 735 to 758 a chat line names its sender; nobody is the zero UUID.
 func appendSender(dst []byte, protocol int32) []byte {
-	if protocol >= proto.V1_16 {
+	if proto.Has(protocol, proto.ChatSender) {
 		dst = append(dst, make([]byte, 16)...)
 	}
 	return dst
@@ -129,22 +129,22 @@ type ClientInformation struct {
 func ParseClientInformation(protocol int32, body []byte) (ClientInformation, error) {
 	r := field.NewReader(body)
 	c := ClientInformation{Locale: r.String(16), ViewDistance: r.I8(), Listed: true}
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.OffHand) {
 		c.ChatMode = r.VarInt()
 	} else {
 		c.ChatMode = int32(r.I8())
 	}
 	c.Colors, c.SkinParts = r.Bool(), r.U8()
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.OffHand) {
 		c.MainHand = r.VarInt()
 	}
-	if protocol >= proto.V1_17 {
+	if proto.Has(protocol, proto.ClientFiltering) {
 		c.Filtering = r.Bool()
 	}
-	if protocol >= proto.V1_18 {
+	if proto.Has(protocol, proto.ClientListed) {
 		c.Listed = r.Bool()
 	}
-	if protocol >= proto.V1_21_2 {
+	if proto.Has(protocol, proto.ClientParticles) {
 		c.Particles = r.VarInt()
 	}
 	return done(r, "client information", c)
@@ -153,22 +153,22 @@ func ParseClientInformation(protocol int32, body []byte) (ClientInformation, err
 // AppendClientInformation writes the settings with those parts that the version has.
 func AppendClientInformation(dst []byte, protocol int32, c ClientInformation) []byte {
 	dst = append(field.AppendString(dst, c.Locale), byte(c.ViewDistance))
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.OffHand) {
 		dst = field.AppendVarInt(dst, c.ChatMode)
 	} else {
 		dst = append(dst, byte(c.ChatMode))
 	}
 	dst = append(field.AppendBool(dst, c.Colors), c.SkinParts)
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.OffHand) {
 		dst = field.AppendVarInt(dst, c.MainHand)
 	}
-	if protocol >= proto.V1_17 {
+	if proto.Has(protocol, proto.ClientFiltering) {
 		dst = field.AppendBool(dst, c.Filtering)
 	}
-	if protocol >= proto.V1_18 {
+	if proto.Has(protocol, proto.ClientListed) {
 		dst = field.AppendBool(dst, c.Listed)
 	}
-	if protocol >= proto.V1_21_2 {
+	if proto.Has(protocol, proto.ClientParticles) {
 		dst = field.AppendVarInt(dst, c.Particles)
 	}
 	return dst

@@ -73,9 +73,9 @@ func forgeMarker(raw string, protocol int32) string {
 	for i, p := range parts {
 		var found bool
 		switch {
-		case protocol < proto.V1_13:
+		case !proto.Has(protocol, proto.NamespacedChannels):
 			found = p == "FML" && i == len(parts)-2 && parts[i+1] == "" // it closes the host, with a zero byte
-		case protocol < proto.V1_20_2:
+		case !proto.Has(protocol, proto.Configuration):
 			found = strings.HasPrefix(p, "FML2") || strings.HasPrefix(p, "FML3")
 		default:
 			number, ok := strings.CutPrefix(p, "FORGE")
@@ -121,7 +121,7 @@ const (
 
 // RegisterChannel is the channel on which that protocol announces the channels it listens to.
 func RegisterChannel(protocol int32) string {
-	if protocol < proto.V1_13 {
+	if !proto.Has(protocol, proto.NamespacedChannels) {
 		return legacyRegister
 	}
 	return modernRegister
@@ -129,7 +129,7 @@ func RegisterChannel(protocol int32) string {
 
 // BrandChannel is the channel on which that protocol says what software it is.
 func BrandChannel(protocol int32) string {
-	if protocol < proto.V1_13 {
+	if !proto.Has(protocol, proto.NamespacedChannels) {
 		return legacyBrand
 	}
 	return modernBrand
@@ -161,7 +161,7 @@ func AppendChannels(dst []byte, channels []string) []byte {
 // ValidChannel tells whether that protocol allows the name: any 20 printable characters below 393 (1.13), from then
 // on a resource location (lower case; the namespace may be left out).
 func ValidChannel(protocol int32, name string) bool {
-	if protocol < proto.V1_13 {
+	if !proto.Has(protocol, proto.NamespacedChannels) {
 		return name != "" && len(name) <= 20 && strings.IndexFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) < 0
 	}
 	space, path, ok := strings.Cut(name, ":")

@@ -28,16 +28,16 @@ func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 	r := field.NewReader(body)
 	j.EntityID = r.I32()
 	switch {
-	case protocol < proto.V1_16:
+	case !proto.Has(protocol, proto.NamedWorlds):
 		const hardcore = 8
 		j.Mode = r.U8() &^ hardcore
-		if protocol < proto.V1_9_1 {
+		if !proto.Has(protocol, proto.DimensionI32) {
 			j.World = worldOfDimension(int32(r.I8()))
 		} else {
 			j.World = worldOfDimension(r.I32())
 		}
-	case protocol < proto.V1_20_2:
-		if protocol < proto.V1_16_2 {
+	case !proto.Has(protocol, proto.Configuration):
+		if !proto.Has(protocol, proto.HardcoreFlag) {
 			const hardcore = 8
 			j.Mode = r.U8() &^ hardcore
 		} else {
@@ -61,7 +61,7 @@ func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 		skipDimension(r, protocol)
 		j.World = r.String(maxName)
 		r.I64() // hashed seed
-		j.Mode = r.U8()
+		j.Mode = readMode(r, protocol)
 	}
 	return j, r.Err()
 }
@@ -69,12 +69,12 @@ func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 // ParseRespawn reads a respawn up to the last field that is needed.
 func ParseRespawn(protocol int32, body []byte) (s Respawn, err error) {
 	r := field.NewReader(body)
-	if protocol < proto.V1_16 {
+	if !proto.Has(protocol, proto.NamedWorlds) {
 		s.World = worldOfDimension(r.I32())
-		if protocol < proto.V1_14 {
+		if proto.Has(protocol, proto.RespawnDifficulty) {
 			r.U8() // difficulty
 		}
-		if protocol >= proto.V1_15 {
+		if proto.Has(protocol, proto.HashedSeed) {
 			r.I64() // hashed seed
 		}
 	} else {
@@ -82,16 +82,47 @@ func ParseRespawn(protocol int32, body []byte) (s Respawn, err error) {
 		s.World = r.String(maxName)
 		r.I64() // hashed seed
 	}
-	s.Mode = r.U8()
+	s.Mode = readMode(r, protocol)
 	return s, r.Err()
+}
+
+// readMode reads a game mode of join game or respawn. One that no byte holds is an error.
+func readMode(r *field.Reader, protocol int32) byte {
+	if !proto.Has(protocol, proto.CompactGameMode) {
+		return r.U8()
+	}
+	n := r.VarInt()
+	if n < 0 || n > 255 {
+		r.Fail(fmt.Errorf("game mode %d", n))
+	}
+	return byte(n)
+}
+
+// Authenticated overwrites what a join game says of how the player logged in (776 and later): the client shows no skins to
+// those who did not, and a backend behind a proxy knows only of its own login. The flag is found from the end, since
+// what stands before it differs between versions. It returns body, changed in place; one too short, or that ends in
+// something else, is an error.
+func Authenticated(protocol int32, body []byte) ([]byte, error) {
+	if !proto.Has(protocol, proto.JoinOnlineMode) {
+		return nil, fmt.Errorf("protocol %d has no such flag", protocol)
+	}
+	if _, err := ParseJoinGame(protocol, body); err != nil {
+		return nil, err
+	}
+	tail := body[len(body)-2:]
+	if tail[0] > 1 || tail[1] > 1 {
+		return nil, fmt.Errorf("join game ends in %x, which are no flags", tail)
+	}
+	tail[0] = 1
+	return body, nil
 }
 
 // skipDimension passes over the dimension's type, which is not its world: several worlds share one.
 func skipDimension(r *field.Reader, protocol int32) {
 	switch {
-	case protocol >= proto.V1_20_5:
+	case proto.Has(protocol, proto.DimensionByNumber):
 		r.VarInt() // index into the registry
-	case protocol >= proto.V1_16_2 && protocol < proto.V1_19:
+	case proto.Has(protocol, proto.DimensionInline):
 		r.SkipNBT(true)
 	default:
 		r.StringBytes(maxName)

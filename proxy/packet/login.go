@@ -62,7 +62,7 @@ func ParseLoginStart(protocol int32, body []byte) (LoginStart, error) {
 	if hasKey(protocol) && r.Bool() {
 		l.Key = readProfileKey(r)
 	}
-	if protocol >= proto.V1_20_2 || protocol >= proto.V1_19_1 && r.Bool() {
+	if proto.Has(protocol, proto.LoginUUIDAlways) || proto.Has(protocol, proto.LoginUUID) && r.Bool() {
 		l.ID, l.HasID = r.UUID(), true
 	}
 	return done(r, "login start", l)
@@ -76,16 +76,16 @@ func AppendLoginStart(dst []byte, protocol int32, l LoginStart) []byte {
 			dst = AppendProfileKey(dst, l.Key)
 		}
 	}
-	if protocol >= proto.V1_19_1 && protocol < proto.V1_20_2 {
+	if proto.Has(protocol, proto.LoginUUID) && !proto.Has(protocol, proto.LoginUUIDAlways) {
 		dst = field.AppendBool(dst, l.HasID)
 	}
-	if protocol >= proto.V1_20_2 || protocol >= proto.V1_19_1 && l.HasID {
+	if proto.Has(protocol, proto.LoginUUIDAlways) || proto.Has(protocol, proto.LoginUUID) && l.HasID {
 		dst = field.AppendUUID(dst, l.ID)
 	}
 	return dst
 }
 
-func hasKey(protocol int32) bool { return protocol == proto.V1_19 || protocol == proto.V1_19_1 }
+func hasKey(protocol int32) bool { return proto.Has(protocol, proto.ProfileKeys) }
 
 // ValidName tells whether name is 1 to 16 letters, digits and underscores, as all names given out today are.
 func ValidName(name string) bool {
@@ -106,7 +106,7 @@ type EncryptionRequest struct {
 func ParseEncryptionRequest(protocol int32, body []byte) (EncryptionRequest, error) {
 	r := field.NewReader(body)
 	e := EncryptionRequest{r.String(maxServerID), bytes.Clone(r.Bytes(maxPublicKey)), bytes.Clone(r.Bytes(maxToken)), true}
-	if protocol >= proto.V1_20_5 {
+	if proto.Has(protocol, proto.EncryptionAuthenticates) {
 		e.Authenticate = r.Bool()
 	}
 	return done(r, "encryption request", e)
@@ -115,7 +115,7 @@ func ParseEncryptionRequest(protocol int32, body []byte) (EncryptionRequest, err
 // AppendEncryptionRequest writes an encryption request.
 func AppendEncryptionRequest(dst []byte, protocol int32, e EncryptionRequest) []byte {
 	dst = field.AppendBytes(field.AppendBytes(field.AppendString(dst, e.ServerID), e.PublicKey), e.Token)
-	if protocol >= proto.V1_20_5 {
+	if proto.Has(protocol, proto.EncryptionAuthenticates) {
 		dst = field.AppendBool(dst, e.Authenticate)
 	}
 	return dst
@@ -199,14 +199,15 @@ type LoginSuccess struct {
 	Name       string
 	Properties []Property // 759 on
 	// Strict, 766 and 767 only: the client shall leave over any packet it cannot read.
-	Strict bool
+	Strict  bool
+	Session uuid.UUID // 776 on: any, of the server's choice
 }
 
 // ParseLoginSuccess reads a login success.
 func ParseLoginSuccess(protocol int32, body []byte) (LoginSuccess, error) {
 	r := field.NewReader(body)
 	var l LoginSuccess
-	if protocol >= proto.V1_16 {
+	if proto.Has(protocol, proto.BinaryUUID) {
 		l.ID = r.UUID()
 	} else if id := r.String(36); r.Err() == nil {
 		var err error
@@ -215,33 +216,39 @@ func ParseLoginSuccess(protocol int32, body []byte) (LoginSuccess, error) {
 		}
 	}
 	l.Name = r.String(MaxName)
-	if protocol >= proto.V1_19 {
+	if proto.Has(protocol, proto.LoginProperties) {
 		l.Properties = ReadProperties(r)
 	}
 	if hasStrict(protocol) {
 		l.Strict = r.Bool()
+	}
+	if proto.Has(protocol, proto.LoginSessionID) {
+		l.Session = r.UUID()
 	}
 	return done(r, "login success", l)
 }
 
 // AppendLoginSuccess writes a login success with those of its parts that the version has.
 func AppendLoginSuccess(dst []byte, protocol int32, l LoginSuccess) []byte {
-	if protocol >= proto.V1_16 {
+	if proto.Has(protocol, proto.BinaryUUID) {
 		dst = field.AppendUUID(dst, l.ID)
 	} else {
 		dst = field.AppendString(dst, l.ID.String())
 	}
 	dst = field.AppendString(dst, l.Name)
-	if protocol >= proto.V1_19 {
+	if proto.Has(protocol, proto.LoginProperties) {
 		dst = AppendProperties(dst, l.Properties)
 	}
 	if hasStrict(protocol) {
 		dst = field.AppendBool(dst, l.Strict)
 	}
+	if proto.Has(protocol, proto.LoginSessionID) {
+		dst = field.AppendUUID(dst, l.Session)
+	}
 	return dst
 }
 
-func hasStrict(protocol int32) bool { return protocol == proto.V1_20_5 || protocol == proto.V1_21 }
+func hasStrict(protocol int32) bool { return proto.Has(protocol, proto.LoginStrict) }
 
 // ParseSetCompression reads the threshold in bytes from which packets are compressed; negative: none are.
 func ParseSetCompression(body []byte) (int, error) {

@@ -59,7 +59,7 @@ type Teleport struct {
 // ParseTeleport reads a clientbound position.
 func ParseTeleport(protocol int32, body []byte) (t Teleport, err error) {
 	r := field.NewReader(body)
-	if protocol >= proto.V1_21_2 {
+	if proto.Has(protocol, proto.TeleportVelocity) {
 		t.ID = r.VarInt()
 		t.X, t.Y, t.Z = r.F64(), r.F64(), r.F64()
 		t.DX, t.DY, t.DZ = r.F64(), r.F64(), r.F64()
@@ -70,7 +70,7 @@ func ParseTeleport(protocol int32, body []byte) (t Teleport, err error) {
 	t.X, t.Y, t.Z = r.F64(), r.F64(), r.F64()
 	t.Yaw, t.Pitch = r.F32(), r.F32()
 	t.Relative = Relative(r.U8())
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.TeleportID) {
 		t.ID = r.VarInt()
 	}
 	if dismountInTeleport(protocol) {
@@ -81,19 +81,19 @@ func ParseTeleport(protocol int32, body []byte) (t Teleport, err error) {
 
 // AppendTeleport writes a clientbound position.
 func AppendTeleport(dst []byte, protocol int32, t Teleport) []byte {
-	if protocol >= proto.V1_21_2 {
+	if proto.Has(protocol, proto.TeleportVelocity) {
 		dst = field.AppendVarInt(dst, t.ID)
 	}
 	dst = appendF64s(dst, t.X, t.Y, t.Z)
-	if protocol >= proto.V1_21_2 {
+	if proto.Has(protocol, proto.TeleportVelocity) {
 		dst = appendF64s(dst, t.DX, t.DY, t.DZ)
 	}
 	dst = field.AppendF32(field.AppendF32(dst, t.Yaw), t.Pitch)
-	if protocol >= proto.V1_21_2 {
+	if proto.Has(protocol, proto.TeleportVelocity) {
 		return field.AppendI32(dst, int32(t.Relative))
 	}
 	dst = append(dst, byte(t.Relative))
-	if protocol >= proto.V1_9 {
+	if proto.Has(protocol, proto.TeleportID) {
 		dst = field.AppendVarInt(dst, t.ID)
 	}
 	if dismountInTeleport(protocol) {
@@ -103,7 +103,7 @@ func AppendTeleport(dst []byte, protocol int32, t Teleport) []byte {
 }
 
 func dismountInTeleport(protocol int32) bool {
-	return protocol >= proto.V1_17 && protocol < proto.V1_19_4
+	return proto.Has(protocol, proto.TeleportDismount)
 }
 
 func appendF64s(dst []byte, vs ...float64) []byte {
@@ -113,15 +113,32 @@ func appendF64s(dst []byte, vs ...float64) []byte {
 	return dst
 }
 
-// ParseTeleportConfirm reads the client's answer (107 and later): the id of the teleport it has carried out.
-func ParseTeleportConfirm(body []byte) (id int32, err error) {
+// TeleportConfirm is the client's answer to a teleport that it has carried out (107 and later).
+type TeleportConfirm struct {
+	ID         int32
+	X, Y, Z    float64 // 777 on: where it is now; no movement follows that says so
+	Yaw, Pitch float32 // 777 on
+}
+
+// ParseTeleportConfirm reads the client's answer.
+func ParseTeleportConfirm(protocol int32, body []byte) (c TeleportConfirm, err error) {
 	r := field.NewReader(body)
-	id = r.VarInt()
-	return id, r.End()
+	c.ID = r.VarInt()
+	if proto.Has(protocol, proto.TeleportConfirmHasPosition) {
+		c.X, c.Y, c.Z = r.F64(), r.F64(), r.F64()
+		c.Yaw, c.Pitch = r.F32(), r.F32()
+	}
+	return c, r.End()
 }
 
 // AppendTeleportConfirm writes the client's answer to a teleport.
-func AppendTeleportConfirm(dst []byte, id int32) []byte { return field.AppendVarInt(dst, id) }
+func AppendTeleportConfirm(dst []byte, protocol int32, c TeleportConfirm) []byte {
+	dst = field.AppendVarInt(dst, c.ID)
+	if proto.Has(protocol, proto.TeleportConfirmHasPosition) {
+		dst = field.AppendF32(field.AppendF32(appendF64s(dst, c.X, c.Y, c.Z), c.Yaw), c.Pitch)
+	}
+	return dst
+}
 
 // Rotation is the clientbound player_rotation packet (768 and later): the server turns the player's head.
 type Rotation struct {
@@ -132,7 +149,7 @@ type Rotation struct {
 // ParseRotation reads a clientbound player_rotation.
 func ParseRotation(protocol int32, body []byte) (t Rotation, err error) {
 	r := field.NewReader(body)
-	if protocol < proto.V1_21_9 {
+	if !proto.Has(protocol, proto.RotationRelative) {
 		t.Yaw, t.Pitch = r.F32(), r.F32()
 		return t, r.End()
 	}
@@ -158,7 +175,7 @@ func ParseVehicleMove(protocol int32, d proto.Dir, body []byte) (m VehicleMove, 
 	r := field.NewReader(body)
 	m.X, m.Y, m.Z = r.F64(), r.F64(), r.F64()
 	m.Yaw, m.Pitch = r.F32(), r.F32()
-	if d == proto.Serverbound && protocol >= proto.V1_21_4 {
+	if d == proto.Serverbound && proto.Has(protocol, proto.VehicleOnGround) {
 		r.Bool() // on ground
 	}
 	return m, r.End()
@@ -228,7 +245,14 @@ func ParseEntityMove(protocol int32, p proto.Packet, body []byte) (m EntityMove,
 	switch p {
 	case proto.RelEntityMove, proto.EntityMoveLook:
 		m.Relative = RelPlace
-		if protocol < proto.V1_9 {
+		if proto.Has(protocol, proto.SteppedMoves) {
+			m.X, m.Y, m.Z = readSteps(r)
+			if p == proto.EntityMoveLook {
+				r.Skip(2)
+			}
+			break
+		}
+		if !proto.Has(protocol, proto.EntityPlaceF64) {
 			m.X, m.Y, m.Z = float64(r.I8())/32, float64(r.I8())/32, float64(r.I8())/32
 		} else {
 			m.X, m.Y, m.Z = float64(r.I16())/4096, float64(r.I16())/4096, float64(r.I16())/4096
@@ -239,7 +263,7 @@ func ParseEntityMove(protocol int32, p proto.Packet, body []byte) (m EntityMove,
 		r.Bool() // on ground
 	case proto.EntityTeleport:
 		m.X, m.Y, m.Z = readPlace(r, protocol)
-		if protocol < proto.V1_21_2 {
+		if !proto.Has(protocol, proto.TeleportVelocity) {
 			r.Skip(2)
 		} else {
 			r.Skip(3*8 + 2*4)
@@ -247,8 +271,13 @@ func ParseEntityMove(protocol int32, p proto.Packet, body []byte) (m EntityMove,
 		}
 		r.Bool() // on ground
 	case proto.SyncEntityPosition:
-		m.X, m.Y, m.Z = readPlace(r, protocol)
-		r.Skip(3*8 + 2*4)
+		if proto.Has(protocol, proto.SteppedSync) {
+			m.X, m.Y, m.Z = readPath(r)
+			r.Skip(2 * 4)
+		} else {
+			m.X, m.Y, m.Z = readPlace(r, protocol)
+			r.Skip(3*8 + 2*4)
+		}
 		r.Bool() // on ground
 	case proto.MoveMinecart:
 		m.X, m.Y, m.Z = readLastStep(r)
@@ -258,9 +287,53 @@ func ParseEntityMove(protocol int32, p proto.Packet, body []byte) (m EntityMove,
 	return m, r.End()
 }
 
+// readSteps reads a move of 777 and later, which is the sum of its steps. Their number shares a VarInt with whether the
+// entity is on the ground; 0 stands for one step without a time.
+func readSteps(r *field.Reader) (x, y, z float64) {
+	const step = 1 + 3*2
+	n := int(uint32(r.VarInt()) >> 1)
+	timed := n > 0
+	if n*step > r.Len() {
+		r.Fail(fmt.Errorf("%d steps in %d bytes", n, r.Len()))
+		return
+	}
+	for range max(n, 1) {
+		if timed {
+			r.VarInt() // ticks
+		}
+		x, y, z = x+float64(r.I16())/4096, y+float64(r.I16())/4096, z+float64(r.I16())/4096
+	}
+	return x, y, z
+}
+
+// The kinds of places that a sync_entity_position of 777 and later has.
+const (
+	syncPlace = iota // one
+	syncSteps        // several, with times; the last one is where the entity is
+)
+
+func readPath(r *field.Reader) (x, y, z float64) {
+	switch kind := r.VarInt(); kind {
+	case syncPlace:
+		return r.F64(), r.F64(), r.F64()
+	case syncSteps:
+		n := r.Count(3*8 + 1)
+		if n == 0 {
+			r.Fail(fmt.Errorf("a way without steps"))
+		}
+		for range n {
+			x, y, z = r.F64(), r.F64(), r.F64()
+			r.VarInt() // ticks
+		}
+	default:
+		r.Fail(fmt.Errorf("a place of kind %d", kind))
+	}
+	return x, y, z
+}
+
 // readPlace reads an absolute place of an entity, which 1.8 has in 1/32 block.
 func readPlace(r *field.Reader, protocol int32) (x, y, z float64) {
-	if protocol < proto.V1_9 {
+	if !proto.Has(protocol, proto.EntityPlaceF64) {
 		return float64(r.I32()) / 32, float64(r.I32()) / 32, float64(r.I32()) / 32
 	}
 	return r.F64(), r.F64(), r.F64()

@@ -69,7 +69,7 @@ func ParsePlayerInfo(protocol int32, body []byte) (p PlayerInfo, err error) {
 // takes the mode, latency and name along, so the bits for these may be set beside InfoAdd for all versions alike.
 func AppendPlayerInfo(dst []byte, protocol int32, p PlayerInfo) []byte {
 	actions := p.Actions & infoBitsOf(protocol)
-	if protocol >= proto.V1_19_3 {
+	if proto.Has(protocol, proto.PlayerInfoBits) {
 		dst = append(dst, byte(actions))
 	} else {
 		dst, actions = appendInfoAction(dst, p)
@@ -119,7 +119,7 @@ func PlayersChanged(dst []uuid.UUID, protocol int32, body []byte) (ids []uuid.UU
 // AppendPlayerRemove writes the body that takes players off the list: a player_remove from 761 on, before that a
 // player_info.
 func AppendPlayerRemove(dst []byte, protocol int32, ids ...uuid.UUID) []byte {
-	if protocol < proto.V1_19_3 {
+	if !proto.Has(protocol, proto.PlayerInfoBits) {
 		dst = field.AppendVarInt(dst, 4)
 	}
 	dst = field.AppendVarInt(dst, int32(len(ids)))
@@ -141,9 +141,9 @@ func ParsePlayerRemove(dst []uuid.UUID, body []byte) ([]uuid.UUID, error) {
 // infoBitsOf is the bits that mean something in a version; the game ignores the others.
 func infoBitsOf(protocol int32) InfoBits {
 	switch {
-	case protocol < proto.V1_21_2:
+	case !proto.Has(protocol, proto.InfoListOrder):
 		return InfoBit6 - 1
-	case protocol < proto.V1_21_4:
+	case !proto.Has(protocol, proto.InfoHat):
 		return InfoBit7 - 1
 	}
 	return 0xff
@@ -152,7 +152,7 @@ func infoBitsOf(protocol int32) InfoBits {
 var infoActions = [...]InfoBits{InfoAdd, InfoMode, InfoLatency, InfoDisplayName, 0} // by their number up to 760; 0 removes
 
 func readInfoActions(r *field.Reader, protocol int32) (actions InfoBits, remove bool) {
-	if protocol >= proto.V1_19_3 {
+	if proto.Has(protocol, proto.PlayerInfoBits) {
 		return InfoBits(r.U8()) & infoBitsOf(protocol), false
 	}
 	a := r.VarInt()
@@ -174,11 +174,11 @@ func appendInfoAction(dst []byte, p PlayerInfo) ([]byte, InfoBits) {
 
 // parts is which parts an entry has on the wire: up to 760 an add has several, and only an add of 759 and 760 has a key.
 func (b InfoBits) parts(protocol int32) InfoBits {
-	if protocol >= proto.V1_19_3 || b != InfoAdd {
+	if proto.Has(protocol, proto.PlayerInfoBits) || b != InfoAdd {
 		return b
 	}
 	b |= InfoMode | InfoLatency | InfoDisplayName
-	if protocol >= proto.V1_19 {
+	if proto.Has(protocol, proto.InfoChatKey) {
 		b |= InfoChat
 	}
 	return b
@@ -205,7 +205,7 @@ func readListed(r *field.Reader, protocol int32, actions InfoBits, p *ListedPlay
 			p.Name, p.Properties = string(name), properties
 		}
 	}
-	if parts&InfoChat != 0 && protocol >= proto.V1_19_3 {
+	if parts&InfoChat != 0 && proto.Has(protocol, proto.PlayerInfoBits) {
 		p.ChatKey = readChatKey(r, 16)
 	}
 	if parts&InfoMode != 0 {
@@ -220,7 +220,7 @@ func readListed(r *field.Reader, protocol int32, actions InfoBits, p *ListedPlay
 	if parts&InfoDisplayName != 0 && r.Bool() {
 		p.DisplayName = readComponent(r, protocol)
 	}
-	if parts&InfoChat != 0 && protocol < proto.V1_19_3 {
+	if parts&InfoChat != 0 && !proto.Has(protocol, proto.PlayerInfoBits) {
 		p.ChatKey = readChatKey(r, 0)
 	}
 	if parts&InfoBit6 != 0 {
@@ -246,7 +246,7 @@ func readChatKey(r *field.Reader, idLen int) []byte {
 // readComponent reads an encoded component without looking into it: JSON with its length, or NBT from 765 on.
 func readComponent(r *field.Reader, protocol int32) []byte {
 	from := *r
-	if protocol >= proto.V1_20_3 {
+	if proto.Has(protocol, proto.ComponentNBT) {
 		r.SkipNBT(false)
 	} else {
 		r.StringBytes(maxComponent)
@@ -275,7 +275,7 @@ func appendListed(dst []byte, protocol int32, actions InfoBits, p *ListedPlayer)
 			}
 		}
 	}
-	if parts&InfoChat != 0 && protocol >= proto.V1_19_3 {
+	if parts&InfoChat != 0 && proto.Has(protocol, proto.PlayerInfoBits) {
 		dst = appendOptional(dst, p.ChatKey)
 	}
 	if parts&InfoMode != 0 {
@@ -290,7 +290,7 @@ func appendListed(dst []byte, protocol int32, actions InfoBits, p *ListedPlayer)
 	if parts&InfoDisplayName != 0 {
 		dst = appendOptional(dst, p.DisplayName)
 	}
-	if parts&InfoChat != 0 && protocol < proto.V1_19_3 {
+	if parts&InfoChat != 0 && !proto.Has(protocol, proto.PlayerInfoBits) {
 		dst = appendOptional(dst, p.ChatKey)
 	}
 	if parts&InfoBit6 != 0 {

@@ -18,7 +18,7 @@ type ResourcePack struct {
 // ParseResourcePack reads the start of such a packet. What follows is not looked at.
 func ParseResourcePack(protocol int32, body []byte) (p ResourcePack, err error) {
 	r := field.NewReader(body)
-	if protocol >= proto.V1_20_3 {
+	if proto.Has(protocol, proto.PackIDs) {
 		p.ID = r.UUID()
 	}
 	p.URL, p.Hash = r.String(field.MaxString), r.String(40)
@@ -46,9 +46,9 @@ type PackAnswer struct {
 func ParsePackAnswer(protocol int32, body []byte) (a PackAnswer, err error) {
 	r := field.NewReader(body)
 	switch {
-	case protocol >= proto.V1_20_3:
+	case proto.Has(protocol, proto.PackIDs):
 		a.ID = r.UUID()
-	case protocol < proto.V1_10:
+	case proto.Has(protocol, proto.PackHash):
 		a.Hash = r.String(field.MaxString)
 	}
 	a.Status = PackStatus(r.VarInt())
@@ -58,9 +58,9 @@ func ParsePackAnswer(protocol int32, body []byte) (a PackAnswer, err error) {
 // AppendPackAnswer writes a client's answer.
 func AppendPackAnswer(dst []byte, protocol int32, a PackAnswer) []byte {
 	switch {
-	case protocol >= proto.V1_20_3:
+	case proto.Has(protocol, proto.PackIDs):
 		dst = field.AppendUUID(dst, a.ID)
-	case protocol < proto.V1_10:
+	case proto.Has(protocol, proto.PackHash):
 		dst = field.AppendString(dst, a.Hash)
 	}
 	return field.AppendVarInt(dst, int32(a.Status))

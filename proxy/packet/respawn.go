@@ -14,9 +14,9 @@ import (
 // From 735 on the join game is what the backend sent. The slices may alias join.
 func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 	switch {
-	case protocol < proto.V1_16:
+	case !proto.Has(protocol, proto.NamedWorlds):
 		return rejoinByNumber(protocol, join)
-	case protocol < proto.V1_20_2:
+	case !proto.Has(protocol, proto.Configuration):
 		respawn, err = respawnFrom(protocol, join)
 		return join, respawn, err
 	}
@@ -26,7 +26,7 @@ func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 // RejoinForge makes the two respawns behind a join game as the backend sent it, by which a client with Forge of up to 340
 // comes into another backend's world: into another dimension and back. Its mods have to see the join game unchanged.
 func RejoinForge(protocol int32, join []byte) (away, back []byte, err error) {
-	if protocol >= proto.V1_13 {
+	if proto.Has(protocol, proto.NamespacedChannels) {
 		return nil, nil, fmt.Errorf("a client of protocol %d changes servers in the same way with Forge as without", protocol)
 	}
 	_, back, err = rejoinByNumber(protocol, join)
@@ -48,17 +48,17 @@ func rejoinByNumber(protocol int32, join []byte) (first, respawn []byte, err err
 	head := r.Raw(4) // entity
 	mode := r.U8()
 	var dimension int32
-	if protocol < proto.V1_9_1 {
+	if !proto.Has(protocol, proto.DimensionI32) {
 		dimension = int32(r.I8())
 	} else {
 		dimension = r.I32()
 	}
 	tail := *r
 	var difficulty, seed []byte
-	if protocol < proto.V1_14 {
+	if proto.Has(protocol, proto.RespawnDifficulty) {
 		difficulty = r.Raw(1)
 	}
-	if protocol >= proto.V1_15 {
+	if proto.Has(protocol, proto.HashedSeed) {
 		seed = r.Raw(8)
 	}
 	r.U8() // players
@@ -71,7 +71,7 @@ func rejoinByNumber(protocol int32, join []byte) (first, respawn []byte, err err
 		other = -1
 	}
 	first = append(append(first, head...), mode)
-	if protocol < proto.V1_9_1 {
+	if !proto.Has(protocol, proto.DimensionI32) {
 		first = append(first, byte(other))
 	} else {
 		first = field.AppendI32(first, other)
@@ -87,11 +87,11 @@ func rejoinByNumber(protocol int32, join []byte) (first, respawn []byte, err err
 func respawnFrom(protocol int32, join []byte) (respawn []byte, err error) {
 	r := field.NewReader(join)
 	r.I32() // entity
-	if protocol >= proto.V1_16_2 {
+	if proto.Has(protocol, proto.HardcoreFlag) {
 		r.Bool() // hardcore
 	}
 	mode := r.U8()
-	if protocol < proto.V1_16_2 {
+	if !proto.Has(protocol, proto.HardcoreFlag) {
 		mode &^= hardcoreBit
 	}
 	previous := r.U8()
@@ -102,25 +102,25 @@ func respawnFrom(protocol int32, join []byte) (respawn []byte, err error) {
 	r.StringBytes(maxName) // world
 	r.I64()                // hashed seed
 	place := between(from, r)
-	if protocol < proto.V1_16_2 {
+	if !proto.Has(protocol, proto.HardcoreFlag) {
 		r.U8() // players
 	} else {
 		r.VarInt()
 	}
 	r.VarInt() // view distance
-	if protocol >= proto.V1_18 {
+	if proto.Has(protocol, proto.SimulationView) {
 		r.VarInt() // simulation distance
 	}
 	r.Raw(2) // reduced debug info, respawn screen
 	flags := r.Raw(2)
 	from = *r
-	if protocol >= proto.V1_19 {
+	if proto.Has(protocol, proto.DeathLocation) {
 		if r.Bool() { // last death
 			r.StringBytes(maxName)
 			r.I64()
 		}
 	}
-	if protocol >= proto.V1_20 {
+	if proto.Has(protocol, proto.PortalCooldown) {
 		r.VarInt() // portal cooldown
 	}
 	end := between(from, r)

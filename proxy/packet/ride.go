@@ -32,7 +32,7 @@ type Attachment struct {
 func ParseAttachment(protocol int32, body []byte) (a Attachment, err error) {
 	r := field.NewReader(body)
 	a.ID, a.Vehicle, a.Leash = r.I32(), r.I32(), true
-	if protocol < proto.V1_9 {
+	if proto.Has(protocol, proto.AttachRides) {
 		a.Leash = r.Bool()
 	}
 	return a, r.End()
@@ -73,12 +73,12 @@ type Spawn struct {
 func ParseSpawn(protocol int32, p proto.Packet, body []byte) (s Spawn, err error) {
 	r := field.NewReader(body)
 	s.ID = r.VarInt()
-	if p == proto.NamedEntitySpawn || protocol >= proto.V1_9 {
+	if p == proto.NamedEntitySpawn || proto.Has(protocol, proto.SpawnUUID) {
 		r.UUID()
 	}
 	switch {
 	case p == proto.NamedEntitySpawn: // a player, no type
-	case p == proto.SpawnEntity && protocol >= proto.V1_14, p == proto.SpawnEntityLiving && protocol >= proto.V1_11:
+	case p == proto.SpawnEntity && proto.Has(protocol, proto.SpawnTypeVarInt), p == proto.SpawnEntityLiving && proto.Has(protocol, proto.LivingTypeVarInt):
 		r.VarInt()
 	case p == proto.SpawnEntity, p == proto.SpawnEntityLiving:
 		r.U8()

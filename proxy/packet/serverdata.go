@@ -16,14 +16,14 @@ const pngURI = "data:image/png;base64,"
 // with another description and icon: a data URI, or empty for none. Of the body that the server sent only the flags at
 // the end are kept, since they are about the server itself: previews of chat (759, 760) and secure chat (760 to 765).
 func Relist(protocol int32, body []byte, description Text, icon string) ([]byte, error) {
-	flags := 0
-	switch {
-	case protocol < proto.V1_19:
+	if _, has := proto.Closest(protocol).ID(proto.Play, proto.Clientbound, proto.ServerData); !has {
 		return nil, fmt.Errorf("protocol %d has no server data", protocol)
-	case protocol == proto.V1_19_1:
-		flags = 2
-	case protocol <= proto.V1_20_3:
-		flags = 1
+	}
+	flags := 0
+	for _, t := range []proto.Trait{proto.ServerDataPreviews, proto.ServerDataSecure} {
+		if proto.Has(protocol, t) {
+			flags++
+		}
 	}
 	if len(body) < flags+2 {
 		return nil, fmt.Errorf("server data of %d bytes", len(body))
@@ -35,7 +35,7 @@ func Relist(protocol int32, body []byte, description Text, icon string) ([]byte,
 		}
 	}
 	var out []byte
-	if protocol < proto.V1_19_4 { // both are optional
+	if !proto.Has(protocol, proto.ServerDataRequired) { // both are optional
 		out = description.Append(field.AppendBool(nil, true), protocol, proto.Play)
 		if out = field.AppendBool(out, icon != ""); icon != "" {
 			out = field.AppendString(out, icon)

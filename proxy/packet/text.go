@@ -69,7 +69,7 @@ func (t Text) Append(dst []byte, protocol int32, s proto.State) []byte {
 
 // textIsNBT: components are NBT in configuration and play from 765 on, JSON in a string everywhere else.
 func textIsNBT(protocol int32, s proto.State) bool {
-	return protocol >= proto.V1_20_3 && (s == proto.Config || s == proto.Play)
+	return proto.Has(protocol, proto.ComponentNBT) && (s == proto.Config || s == proto.Play)
 }
 
 // JSON is the component for a client of that protocol; below 735 (1.16) colours are one of the sixteen with a name, and
@@ -79,7 +79,7 @@ func (t Text) JSON(protocol int32) []byte {
 		return t.json
 	}
 	v := t.value()
-	if protocol < proto.V1_12 {
+	if !proto.Has(protocol, proto.TranslatedReasons) {
 		v = inWords(v)
 	}
 	if s, ok := v.(string); ok {
@@ -88,7 +88,7 @@ func (t Text) JSON(protocol int32) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(jsonValue(v, protocol < proto.V1_16)); err != nil {
+	if err := e.Encode(jsonValue(v, !proto.Has(protocol, proto.HexColors))); err != nil {
 		return []byte(`{"text":""}`) // numbers JSON cannot have, NaN and infinities: no text has them
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")

@@ -306,3 +306,30 @@ func FuzzSmallPackets(f *testing.F) {
 	fuzzLogin(f, "compress", "ping", "server_info", "keep_alive", "custom_payload")
 }
 func FuzzClientInformation(f *testing.F) { fuzzLogin(f, "settings") }
+
+// TestSessionIDBoundary: neither 26.1 nor 26.2 takes the other's login success for its own.
+func TestSessionIDBoundary(t *testing.T) {
+	tried := map[int32]int{}
+	for _, v := range loginVectors(t) {
+		if v.Packet != "success" {
+			continue
+		}
+		body, err := hex.DecodeString(v.Hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range []int32{proto.V26_1, proto.V26_2} {
+			if !slices.Contains(v.Protocols, p) {
+				continue
+			}
+			tried[p]++
+			other := proto.V26_1 + proto.V26_2 - p
+			if got, err := ParseLoginSuccess(other, body); err == nil {
+				t.Errorf("%s of %d is %+v in %d", v.Hex, p, got, other)
+			}
+		}
+	}
+	if tried[proto.V26_1] == 0 || tried[proto.V26_2] == 0 {
+		t.Errorf("tried %v", tried)
+	}
+}

@@ -117,6 +117,9 @@ var otherIDs = []struct {
 	{Config, Clientbound, 773, []Packet{CookieRequest, CustomPayload, Disconnect, FinishConfiguration, KeepAlive, Ping, ResetChat,
 		RegistryData, RemoveResourcePack, AddResourcePack, StoreCookie, Transfer, FeatureFlags, Tags, SelectKnownPacks,
 		CustomReportDetails, ServerLinks, ClearDialog, ShowDialog, CodeOfConduct}},
+	{Config, Clientbound, 777, []Packet{CookieRequest, CustomPayload, Disconnect, FinishConfiguration, KeepAlive, Ping, ResetChat,
+		RegistryData, RemoveResourcePack, AddResourcePack, PostEffects, StoreCookie, Transfer, FeatureFlags, Tags, SelectKnownPacks,
+		CustomReportDetails, ServerLinks, ClearDialog, ShowDialog, CodeOfConduct}},
 	{Config, Serverbound, 47, nil},
 	{Config, Serverbound, 764, []Packet{ClientInformation, CustomPayload, FinishConfiguration, KeepAlive, Pong, ResourcePackReceive}},
 	{Config, Serverbound, 766, []Packet{ClientInformation, CookieResponse, CustomPayload, FinishConfiguration, KeepAlive, Pong,
@@ -155,16 +158,16 @@ func TestSupported(t *testing.T) {
 		}
 	}
 	want := []int32{47, 107, 108, 109, 110, 210, 315, 316, 335, 338, 340, 393, 401, 404, 477, 480, 485, 490, 498, 573, 575, 578,
-		735, 736, 751, 753, 754, 755, 756, 757, 758, 759, 760, 761, 762, 763, 764, 765, 766, 767, 768, 769, 770, 771, 772, 773, 774, 775}
+		735, 736, 751, 753, 754, 755, 756, 757, 758, 759, 760, 761, 762, 763, 764, 765, 766, 767, 768, 769, 770, 771, 772, 773, 774, 775, 776, 777}
 	if !slices.Equal(got, want) || want[0] != Min || want[len(want)-1] != Max {
 		t.Errorf("supported: %v", got)
 	}
-	for _, p := range []int32{-1 << 31, -1, 0, 4, 5, 46, 48, 485 + 1, 776, 777, 1<<31 - 1, 0x40000001} {
+	for _, p := range []int32{-1 << 31, -1, 0, 4, 5, 46, 48, 485 + 1, 778, 1<<31 - 1, 0x40000001} {
 		if Lookup(p) != nil {
 			t.Errorf("protocol %d is supported", p)
 		}
 	}
-	for release, p := range map[string]int32{"1.8.9": 47, "1.12.2": 340, "1.16.5": 754, "1.20.1": 763, "1.21.11": 774, "26.1": 775} {
+	for release, p := range map[string]int32{"1.8.9": 47, "1.12.2": 340, "1.16.5": 754, "1.20.1": 763, "1.21.11": 774, "26.1": 775, "26.2": 776, "26.3": 777} {
 		if got := byRelease(t, release); got != p {
 			t.Errorf("%s is protocol %d, want %d", release, got, p)
 		}
@@ -177,7 +180,8 @@ func TestBoundaries(t *testing.T) {
 		"1.8": V1_8, "1.9": V1_9, "1.9.1": V1_9_1, "1.10": V1_10, "1.11": V1_11, "1.12": V1_12, "1.12.1": V1_12_1, "1.12.2": V1_12_2,
 		"1.13": V1_13, "1.14": V1_14, "1.15": V1_15, "1.16": V1_16, "1.16.2": V1_16_2, "1.17": V1_17, "1.18": V1_18, "1.19": V1_19,
 		"1.19.1": V1_19_1, "1.19.3": V1_19_3, "1.19.4": V1_19_4, "1.20": V1_20, "1.20.2": V1_20_2, "1.20.3": V1_20_3, "1.20.5": V1_20_5,
-		"1.21": V1_21, "1.21.2": V1_21_2, "1.21.4": V1_21_4, "1.21.5": V1_21_5, "1.21.6": V1_21_6, "1.21.9": V1_21_9, "26.1": V26_1,
+		"1.21": V1_21, "1.21.2": V1_21_2, "1.21.4": V1_21_4, "1.21.5": V1_21_5, "1.21.6": V1_21_6, "1.21.9": V1_21_9, "1.21.11": V1_21_11, "26.1": V26_1,
+		"26.2": V26_2, "26.3": V26_3,
 	} {
 		if got := byRelease(t, release); got != p {
 			t.Errorf("%s is protocol %d, the constant says %d", release, got, p)

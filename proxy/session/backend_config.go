@@ -59,7 +59,7 @@ func (s *Session) stuck() {
 func (s *Session) asked(l *link, e *event) verdict {
 	id, err := packet.ParseKeepAlive(s.version.Protocol, e.body)
 	if err != nil {
-		s.core.Counters.decode[proto.Clientbound][proto.KeepAlive].Add(1)
+		s.undecoded(proto.KeepAlive)
 		return forward
 	}
 	l.alive.ask(id, l.pump.state, time.Now())

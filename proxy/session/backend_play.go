@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/field"
@@ -51,6 +52,8 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 	arriving := l == s.inflight
 	if s.foreign(l) {
 		s.enterWorld(l, e)
+	} else if body := s.vouched(e.body); body != nil {
+		s.toClient(e.id, body)
 	} else {
 		s.pass(e, s.self)
 	}
@@ -85,6 +88,20 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 	s.deliver()
 	s.depart()
 	return handled
+}
+
+// vouched is a join game that says of an authenticated player that they are: behind a proxy a backend does not know, and
+// the client hides skins where it says no. nil: it is right as it is.
+func (s *Session) vouched(join []byte) []byte {
+	if !s.online || !s.version.Has(proto.JoinOnlineMode) {
+		return nil
+	}
+	body, err := packet.Authenticated(s.version.Protocol, bytes.Clone(join))
+	if err != nil {
+		s.undecoded(proto.JoinGame)
+		return nil
+	}
+	return body
 }
 
 // arrive notes that the player is on a server, and tells why if that is not the one it was on.
@@ -143,7 +160,7 @@ func (s *Session) serverData(e *event) verdict {
 	text, icon := list.Shown()
 	body, err := packet.Relist(s.protocol, e.body, text, icon)
 	if err != nil {
-		s.core.Counters.decode[proto.Clientbound][proto.ServerData].Add(1)
+		s.undecoded(proto.ServerData)
 		return handled // nobody misses it
 	}
 	s.toClient(e.id, body)

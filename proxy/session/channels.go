@@ -130,7 +130,7 @@ func (s *Session) backendMessage(l *link, e *event) verdict {
 func (s *Session) channelNames(data []byte) []string {
 	names, err := packet.ParseChannels(s.version.Protocol, data)
 	if err != nil {
-		s.core.Counters.decode[proto.Serverbound][proto.CustomPayload].Add(1)
+		s.undecoded(proto.CustomPayload)
 	}
 	return names
 }

@@ -30,7 +30,7 @@ func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 	}
 	response, err := packet.ParseEncryptionResponse(s.protocol, body)
 	if err != nil {
-		return s.garbage(err.Error())
+		return s.misfit(err.Error())
 	}
 	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set().Timeouts.Login))
 	defer cancel()

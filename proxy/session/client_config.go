@@ -108,7 +108,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 func (s *Session) answered(e *event) verdict {
 	id, err := packet.ParseKeepAlive(s.version.Protocol, e.body)
 	if err != nil {
-		s.core.Counters.decode[proto.Serverbound][proto.KeepAlive].Add(1)
+		s.undecoded(proto.KeepAlive)
 		return handled
 	}
 	for _, l := range []*link{s.current, s.inflight} {

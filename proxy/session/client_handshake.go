@@ -137,6 +137,9 @@ func (s *Session) handshake() bool {
 		return s.garbage("host name too long")
 	}
 	s.version = proto.Lookup(h.Protocol)
+	if s.version == nil && s.set().Unknown.Takes(h.Protocol) {
+		s.version = proto.Unknowing(h.Protocol)
+	}
 	if h.Intent == packet.IntentStatus {
 		s.status()
 		return false
@@ -194,10 +197,3 @@ func (s *Session) refuse(e Ending, r reason) bool {
 // disconnectLogin is the id of the login state's disconnect in every version there has been, and so the one thing that
 // can be said to a version we know nothing of.
 const disconnectLogin = 0
-
-// spoken names the versions that may come in, for the messages to those that may not.
-var spoken = func() string {
-	all := proto.Supported()
-	last := all[len(all)-1].Names
-	return all[0].Names[0] + " - " + last[len(last)-1]
-}()

@@ -5,6 +5,8 @@ import (
 	"net"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/earshot-mc/earshot/proxy/auth"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -22,9 +24,9 @@ func asViolation(err error, v *frame.Violation) bool { return errors.As(err, v) 
 func (s *Session) login() bool {
 	switch {
 	case s.version == nil && s.protocol < proto.Min:
-		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_client", spoken))
+		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_client", proto.Span()))
 	case s.version == nil:
-		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_server", spoken))
+		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_server", proto.Span()))
 	case s.transfer && !s.set().AcceptTransfers:
 		return s.refuse(EndTransfer, translated("multiplayer.disconnect.transfers_disabled"))
 	case s.geyser != "" && !s.fromGeyser():
@@ -40,7 +42,7 @@ func (s *Session) login() bool {
 	}
 	start, err := packet.ParseLoginStart(s.protocol, body)
 	if err != nil {
-		return s.garbage(err.Error())
+		return s.misfit(err.Error())
 	}
 	switch set := s.set(); {
 	case s.bedrock: // known already; the name that Geyser logs in with is not the player's here
@@ -61,7 +63,7 @@ func (s *Session) next(p proto.Packet) ([]byte, bool) {
 		return nil, s.broke(err)
 	}
 	if id, ok := s.version.ID(proto.Login, proto.Serverbound, p); !ok || id != f.ID {
-		return nil, s.garbage("packet out of order in login")
+		return nil, s.misfit("packet out of order in login")
 	}
 	body, err := s.r.Body(f)
 	if err != nil {
@@ -135,7 +137,7 @@ func (s *Session) succeed() bool {
 func (s *Session) success() {
 	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
 	s.w.Append(id, packet.AppendLoginSuccess(nil, s.protocol, packet.LoginSuccess{
-		ID: s.id, Name: s.name, Properties: s.properties, Strict: !s.set().LenientErrors,
+		ID: s.id, Name: s.name, Properties: s.properties, Strict: !s.set().LenientErrors, Session: uuid.New(),
 	}))
 	s.in, s.out = proto.Play, proto.Play
 	if s.version.HasConfiguration() {
@@ -155,6 +157,9 @@ func (s *Session) admitted() {
 // greet tells whoever is interested that there is a new player, before any of its packets is relayed.
 func (s *Session) greet() {
 	s.greeted = true
+	if s.relayed() {
+		return // there is nothing to watch, and nothing to be said
+	}
 	if w := s.core.cfg.Watch; w != nil {
 		s.observer = w.Watch(s)
 	}
@@ -169,12 +174,18 @@ func (s *Session) clientLogin(e *event) verdict {
 	if s.out == proto.Login {
 		return s.modsAnswer(e)
 	}
+	if s.straggler(e) {
+		return handled
+	}
 	if e.packet != proto.LoginAcknowledged || len(e.body) != 0 {
 		return s.violation("packet %d instead of the login acknowledgement", e.id)
 	}
 	s.settled()
 	s.in = proto.Config
 	s.client.enter(proto.Config)
+	if s.relayed() {
+		return s.relay()
+	}
 	s.begin()
 	return handled
 }

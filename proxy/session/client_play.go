@@ -43,6 +43,7 @@ func (s *Session) reconfiguring(e *event) verdict {
 	s.answeredChange()
 	s.in = proto.Config
 	s.client.enter(proto.Config)
+	s.clearEffects()
 	l := s.partner()
 	switch {
 	case l == nil:

@@ -1,6 +1,9 @@
 package session
 
 import (
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -11,11 +14,12 @@ type Counters struct {
 	Connections atomic.Uint64          // accepted
 	Logins      atomic.Uint64          // login success sent
 	ended       [endings]atomic.Uint64 // connections by ending
-	decode      [2][256]atomic.Uint64  // packets that could not be decoded, by direction and packet
-	Traffic     [2]Traffic             // by proto.Dir
-	Overflows   atomic.Uint64          // messages that a full queue refused
-	Forged      [2]atomic.Uint64       // plugin messages on channels of ours that were not forwarded, by proto.Dir
-	Dropped     [2]atomic.Uint64       // packets that came in a state in which they could not go on, by proto.Dir
+	Undecoded   proto.Tally            // packets that could not be decoded, and were forwarded all the same
+	Relayed     Relayed
+	Traffic     [2]Traffic       // by proto.Dir
+	Overflows   atomic.Uint64    // messages that a full queue refused
+	Forged      [2]atomic.Uint64 // plugin messages on channels of ours that were not forwarded, by proto.Dir
+	Dropped     [2]atomic.Uint64 // packets that came in a state in which they could not go on, by proto.Dir
 	Switches    Switches
 	Lite        Lite
 	Dials       atomic.Uint64 // backend connections tried
@@ -52,24 +56,60 @@ func (c *Counters) Ended(e Ending) uint64 {
 	return c.ended[e].Load()
 }
 
-// Undecoded is how many packets p of a direction could not be decoded; they were forwarded all the same.
-func (c *Counters) Undecoded(d proto.Dir, p proto.Packet) uint64 { return c.decode[d&1][p].Load() }
-
-// EachUndecoded calls visit for every packet that a session reads of its own accord, zeros included, and for any other
-// that could not be opened for whoever else wanted to see it. A packet that the observer is shown is for the observer to
-// count, but for the opening.
-func (c *Counters) EachUndecoded(visit func(p proto.Packet, n uint64)) {
-	read := map[proto.Packet]bool{proto.PlayerInfo: true, proto.PlayerRemove: true, proto.BossBar: true}
+// Reads lists the packets that a session reads of its own accord. Others are read for an observer, who counts what it
+// cannot decode.
+func Reads() []proto.Packet {
+	read := []proto.Packet{proto.PlayerInfo, proto.PlayerRemove, proto.BossBar}
 	for _, n := range needs {
-		for _, p := range n.packets {
-			read[p] = true
-		}
+		read = append(read, n.packets...)
 	}
-	for i := range c.decode[0] {
-		p := proto.Packet(i)
-		if n := c.Undecoded(proto.Serverbound, p) + c.Undecoded(proto.Clientbound, p); n > 0 || read[p] {
-			visit(p, n)
-		}
+	slices.Sort(read)
+	return slices.Compact(read)
+}
+
+// undecoded counts a packet that could not be decoded. The first of a version is worth a warning: the version may be other
+// than we think.
+func (s *Session) undecoded(p proto.Packet) {
+	if n := s.core.Counters.Undecoded.Add(s.version.Protocol, p); n == 1 {
+		s.log.Warn("a packet of this version is not understood, and is forwarded all the same", "packet", p, "protocol", s.version.Protocol)
+	}
+}
+
+// Relayed are the players of versions that nobody knows.
+type Relayed struct {
+	Players atomic.Int64  // at the moment
+	Logins  atomic.Uint64 // since the start
+
+	mu     sync.Mutex
+	logins map[int32]uint64
+}
+
+// maxRelayed bounds how many versions are told apart: the numbers come from strangers.
+const maxRelayed = 16
+
+// add counts a login, and reports whether it is the first one of its version.
+func (r *Relayed) add(protocol int32) (first bool) {
+	r.Players.Add(1)
+	r.Logins.Add(1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.logins == nil {
+		r.logins = map[int32]uint64{}
+	}
+	if _, has := r.logins[protocol]; !has && len(r.logins) >= maxRelayed {
+		return false
+	}
+	r.logins[protocol]++
+	return r.logins[protocol] == 1
+}
+
+// Each calls visit for every version that players came with, by its number: at most 16 of them.
+func (r *Relayed) Each(visit func(protocol int32, logins uint64)) {
+	r.mu.Lock()
+	rows := maps.Clone(r.logins)
+	r.mu.Unlock()
+	for _, p := range slices.Sorted(maps.Keys(rows)) {
+		visit(p, rows[p])
 	}
 }
 

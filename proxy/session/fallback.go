@@ -183,7 +183,7 @@ func (c *Core) check(ctx context.Context, server string) error {
 		}
 		return err
 	}
-	_, err := backend.Ping(ctx, *b, backend.Question{Protocol: proto.Max}, set.Health.Timeout)
+	_, err := backend.Ping(ctx, *b, backend.Question{Protocol: proto.Newest().Protocol}, set.Health.Timeout)
 	return err
 }
 

@@ -31,7 +31,9 @@ const (
 )
 
 // fmlClient reports whether the client has such a Forge.
-func (s *Session) fmlClient() bool { return s.marker != "" && s.protocol < proto.V1_13 }
+func (s *Session) fmlClient() bool {
+	return s.marker != "" && !proto.Has(s.protocol, proto.NamespacedChannels)
+}
 
 // fmlQuestion notes a message to the client.
 func (s *Session) fmlQuestion(data []byte) {
@@ -47,7 +49,7 @@ func (s *Session) fmlAnswer(data []byte) {
 	}
 	mods, err := packet.ParseForgeMods(data[1:])
 	if err != nil {
-		s.core.Counters.decode[proto.Serverbound][proto.CustomPayload].Add(1)
+		s.undecoded(proto.CustomPayload)
 		return
 	}
 	s.log.Info("the player has mods", "count", len(mods))

@@ -98,6 +98,10 @@ func (s *Session) end(e Ending, r reason) {
 // bytes would throw away what is on its way.
 func (s *Session) goodbye(st proto.State, r reason) {
 	id, ok := s.version.ID(st, proto.Clientbound, proto.Disconnect)
+	if s.relayed() && !ok {
+		s.hangUp() // what the server said last is to arrive
+		return
+	}
 	if !ok || s.w.Packet(id, r.body(s.version.Protocol, st)) != nil {
 		return
 	}

@@ -112,8 +112,11 @@ func (b backendRef) Send(channel string, data []byte) error {
 
 // ToServer implements [Player].
 func (s *Session) ToServer(channel string, data []byte) error {
-	if s.Server() == "" {
+	switch {
+	case s.Server() == "":
 		return fmt.Errorf("%s is on no server", s.name)
+	case s.relayed():
+		return errRelayed
 	}
 	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
 	return s.post(letter{bytes: len(body), any: true, do: func() {
@@ -131,7 +134,7 @@ func (s *Session) Message(t packet.Text) error {
 
 // Transfer implements [Player].
 func (s *Session) Transfer(host string, port uint16) error {
-	if s.protocol < proto.V1_20_5 {
+	if _, can := s.version.ID(proto.Play, proto.Clientbound, proto.Transfer); !can && !s.relayed() {
 		return refusal("the client is too old to be transferred; that takes 1.20.5 or later", "transfer-old", "names", s.name)
 	}
 	return s.postPacket(proto.Transfer, field.AppendVarInt(field.AppendString(nil, host), int32(port)))
@@ -150,6 +153,9 @@ func (s *Session) Locale() string {
 
 // postPacket sends a packet of the play state, or keeps it until the client is in play.
 func (s *Session) postPacket(p proto.Packet, body []byte) error {
+	if s.relayed() {
+		return errRelayed
+	}
 	return s.post(letter{bytes: len(body), do: func() {
 		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok {
 			s.toClient(id, body)

@@ -238,8 +238,8 @@ func TestProfileKey(t *testing.T) {
 // TestOutdated: versions we do not know, old and new and in between, hear which ones we do.
 func TestOutdated(t *testing.T) {
 	for protocol, want := range map[int32]string{5: "outdated_client", 46: "outdated_client", 0: "outdated_client", -1: "outdated_client",
-		48: "outdated_server", 776: "outdated_server", 0x40000100: "outdated_server"} {
-		e := newEnv(t, nil)
+		48: "outdated_server", 778: "outdated_server", 0x40000100: "outdated_server"} {
+		e := newEnv(t, func(c *Config) { c.Settings.Unknown = UnknownRefuse })
 		conn, err := net.Dial("tcp", e.ln.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -248,7 +248,7 @@ func TestOutdated(t *testing.T) {
 		p.raw(0, packet.AppendHandshake(nil, packet.Handshake{Protocol: protocol, Host: "h", Intent: packet.IntentLogin}))
 		p.state(proto.Login)
 		p.send(proto.LoginStart, field.AppendString(nil, "Steve"))
-		if got := p.kicked(); !strings.HasPrefix(got, strings.TrimSuffix(saying(protocol, "multiplayer.disconnect."+want, "1.8 - 26.1"), ")")) || !strings.Contains(got, "26.1") {
+		if got := p.kicked(); !strings.HasPrefix(got, strings.TrimSuffix(saying(protocol, "multiplayer.disconnect."+want, "1.8-26.3"), ")")) || !strings.Contains(got, "26.3") {
 			t.Errorf("protocol %d: told %q", protocol, got)
 		}
 		e.ended(EndOutdated, 1)

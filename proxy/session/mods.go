@@ -85,9 +85,10 @@ func (m *mods) begin() {
 	}
 }
 
-// asksFirst reports whether backends have questions to the client before its login success.
+// asksFirst reports whether backends have questions to the client before its login success. Of a version that nobody
+// knows they may have some, and it is the only time at which anything can be said to it.
 func (s *Session) asksFirst() bool {
-	return s.marker != "" && s.protocol >= proto.V1_13 && !s.version.HasConfiguration()
+	return s.relayed() || s.marker != "" && s.version.Has(proto.NamespacedChannels) && !s.version.HasConfiguration()
 }
 
 // ask hands a backend's question to the owner. It is called by the goroutine that dials.
@@ -177,16 +178,26 @@ func (s *Session) welcome() bool {
 	return true
 }
 
+// straggler drops an answer to a backend that was given up.
+func (s *Session) straggler(e *event) bool {
+	if e.packet != proto.LoginPluginResponse {
+		return false
+	}
+	a, err := packet.ParseLoginPluginResponse(e.body)
+	_, open := s.mods.open[a.ID]
+	if err != nil || !open {
+		return false
+	}
+	delete(s.mods.open, a.ID)
+	s.core.Counters.Dropped[proto.Serverbound].Add(1)
+	return true
+}
+
 // catchUp is the first frame of a client since welcome. The client's reader, which waited for bytes, learns only now
 // that the login is over. Answers to a backend that was given up may still come before that.
 func (s *Session) catchUp(e *event) verdict {
-	if e.packet == proto.LoginPluginResponse {
-		a, err := packet.ParseLoginPluginResponse(e.body)
-		if _, ok := s.mods.open[a.ID]; ok && err == nil {
-			delete(s.mods.open, a.ID)
-			s.core.Counters.Dropped[proto.Serverbound].Add(1)
-			return handled
-		}
+	if s.straggler(e) {
+		return handled
 	}
 	s.mods.open = nil
 	e.pump.enter(s.in)

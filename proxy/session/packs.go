@@ -71,10 +71,10 @@ func (k *packs) about(protocol int32, a packet.PackAnswer) int {
 		}
 		return -1
 	}
-	if protocol >= proto.V1_20_3 {
+	if proto.Has(protocol, proto.PackIDs) {
 		return find(func(p *pack) bool { return p.ID == a.ID })
 	}
-	if protocol < proto.V1_10 {
+	if proto.Has(protocol, proto.PackHash) {
 		if i := find(func(p *pack) bool { return p.Hash == a.Hash && !p.orphan }); i >= 0 {
 			return i
 		}
@@ -109,7 +109,7 @@ func (k *packs) answer(protocol int32, i int, status packet.PackStatus) {
 		p.step = packLoaded
 		if p.removed {
 			k.list = slices.Delete(k.list, i, i+1)
-		} else if protocol < proto.V1_20_3 { // in the place of any other
+		} else if !proto.Has(protocol, proto.PackIDs) { // in the place of any other
 			me := *p
 			k.list = slices.DeleteFunc(k.list, func(q pack) bool { return q.step == packLoaded })
 			k.list = append([]pack{me}, k.list...)
@@ -146,7 +146,7 @@ func (k *packs) orphan(l *link) {
 func (s *Session) packPushed(l *link, e *event) verdict {
 	r, err := packet.ParseResourcePack(s.protocol, e.body)
 	if err != nil {
-		s.core.Counters.decode[proto.Clientbound][e.packet].Add(1)
+		s.undecoded(e.packet)
 		return forward
 	}
 	s.packs.last = nil
@@ -154,14 +154,14 @@ func (s *Session) packPushed(l *link, e *event) verdict {
 		have.from, have.orphan, have.ours = l, false, false
 		a := packet.PackAnswer{ID: r.ID, Hash: r.Hash}
 		for _, a.Status = range []packet.PackStatus{packet.PackAccepted, packet.PackDownloaded, packet.PackLoaded} {
-			if a.Status != packet.PackDownloaded || s.protocol >= proto.V1_20_3 {
+			if a.Status != packet.PackDownloaded || proto.Has(s.protocol, proto.PackIDs) {
 				s.toBackend(l, proto.ResourcePackReceive, packet.AppendPackAnswer(nil, s.protocol, a))
 			}
 		}
 		return handled
 	}
 	p := pack{ResourcePack: r, from: l}
-	if s.protocol == proto.V1_20_2 && len(e.body) <= maxPackBody {
+	if s.version.Has(proto.PacksLostInConfiguration) && len(e.body) <= maxPackBody {
 		p.body = slices.Clone(e.body)
 	}
 	s.packs.push(p)
@@ -175,7 +175,7 @@ const maxPackBody = 8 << 10
 func (s *Session) packRemoved(e *event) verdict {
 	id, all, err := packet.ParsePackRemoval(e.body)
 	if err != nil {
-		s.core.Counters.decode[proto.Clientbound][e.packet].Add(1)
+		s.undecoded(e.packet)
 		return forward
 	}
 	s.packs.remove(id, all)
@@ -205,7 +205,7 @@ func (s *Session) packAnswered(e *event) verdict {
 // unloadPacks takes away the packs of backends that are gone, except those that the backend which is about to end the
 // client's configuration has asked for as well. Older clients keep the last pack until they get another.
 func (s *Session) unloadPacks() {
-	if s.protocol < proto.V1_20_3 || s.set().KeepPacks {
+	if !proto.Has(s.protocol, proto.PackIDs) || s.set().KeepPacks {
 		return
 	}
 	id, ok := s.version.ID(s.out, proto.Clientbound, proto.RemoveResourcePack)
@@ -219,7 +219,7 @@ func (s *Session) unloadPacks() {
 
 // forgetPacks is a 1.20.2 client at the start of a configuration: it unloads its pack.
 func (s *Session) forgetPacks() {
-	if s.protocol != proto.V1_20_2 {
+	if !s.version.Has(proto.PacksLostInConfiguration) {
 		return
 	}
 	for _, p := range s.packs.list {

@@ -26,7 +26,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // eras is one version for each way of joining.
-var eras = []int32{47, 340, 404, 578, 736, 754, 758, 759, 760, 761, 763, 764, 765, 766, 767, 769, 775}
+var eras = []int32{47, 340, 404, 578, 736, 754, 758, 759, 760, 761, 763, 764, 765, 766, 767, 769, 775, 776, 777}
 
 // long reports whether there is time for what takes minutes; make soak says so.
 func long() bool { return os.Getenv("EARSHOT_LONG") != "" }
@@ -294,6 +294,14 @@ func within(t testing.TB, d time.Duration, ok func() bool, format string, args f
 	}
 }
 
+// known is a version, or one of which only the number is known.
+func known(protocol int32) *proto.Version {
+	if v := proto.Lookup(protocol); v != nil || protocol < proto.Max {
+		return v
+	}
+	return proto.Unknowing(protocol)
+}
+
 // connect opens a connection and says who it is.
 func (e *env) connect(protocol int32, intent packet.Intent) *peer {
 	e.t.Helper()
@@ -307,7 +315,7 @@ func (e *env) come(protocol int32, host string, intent packet.Intent) *peer {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	p := newPeer(e.t, conn, proto.Lookup(protocol), proto.Serverbound)
+	p := newPeer(e.t, conn, known(protocol), proto.Serverbound)
 	p.raw(0, packet.AppendHandshake(nil, packet.Handshake{Protocol: protocol, Host: host, Port: 25565, Intent: intent}))
 	p.state(proto.Login)
 	return p
@@ -420,7 +428,7 @@ func (b *fakeBackend) welcome(c net.Conn) {
 		if p.handshake, err = packet.ParseHandshake(body, packet.MaxForwardedHost); err != nil {
 			return err
 		}
-		if p.v = proto.Lookup(p.handshake.Protocol); p.v == nil || p.handshake.Intent != packet.IntentLogin {
+		if p.v = known(p.handshake.Protocol); p.v == nil || p.handshake.Intent != packet.IntentLogin {
 			return fmt.Errorf("handshake %+v", p.handshake)
 		}
 		p.state(proto.Login)

@@ -31,6 +31,7 @@ type pump struct {
 
 	bundle   atomic.Bool // an odd number of bundle delimiters went to the client
 	registry atomic.Bool // registry data went to the client
+	effects  atomic.Bool // a list of post effects did
 	packs    int         // how often the client was asked for its known packs; for the owner once the pump has ended
 
 	debris debris // what the client was shown; for the owner once the pump has ended
@@ -251,6 +252,8 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 			p.bundle.Store(!p.bundle.Load())
 		case proto.RegistryData:
 			p.registry.Store(true)
+		case proto.PostEffects:
+			p.effects.Store(true)
 		case proto.SelectKnownPacks:
 			p.packs++
 		}
@@ -265,7 +268,7 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 			return out, false, errors.Join(p.flush(out), err)
 		}
 		// The client may make sense of what we cannot: nobody is disconnected because we wanted to look.
-		p.s.core.Counters.decode[p.dir][packet].Add(1)
+		p.s.undecoded(packet)
 		p.tally.passed++
 		return out, true, nil
 	}
@@ -277,7 +280,7 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 		}
 	}
 	if c&recorded != 0 && p.debris.see(p.s.protocol, packet, body) != nil && c&observed == 0 {
-		p.s.core.Counters.decode[p.dir][packet].Add(1)
+		p.s.undecoded(packet)
 	}
 	var channel string
 	var data []byte
@@ -285,7 +288,7 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 		r := field.NewReader(body)
 		name := r.StringBytes(field.MaxString)
 		if err := r.Err(); err != nil {
-			p.s.core.Counters.decode[p.dir][packet].Add(1)
+			p.s.undecoded(packet)
 		} else if out == nil || p.s.concerns(p.dir, name, r.Len()) {
 			channel, data = string(name), r.Rest()
 			c |= held

@@ -63,6 +63,9 @@ type Player interface {
 	Host() string               // the host name the client typed: without markers, port and trailing dots, in lower case
 	Port() uint16               // the port the client typed
 	Online() bool               // the session server, or Geyser, vouched for the account
+	// Relayed tells whether the player's version of the game is not known, so that all that is done for them is to pass on
+	// what they and their server say. Nothing can be sent to such a player.
+	Relayed() bool
 	// Send sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
 	// waiting or the player has left. data is not kept.
 	Send(channel string, data []byte) error
@@ -116,6 +119,7 @@ type Session struct {
 	draining   string  // the server whose emptying sent the player on the way, or cost it; empty: none
 	hold       hold    // what there is to know about waiting in the built-in world
 	joined     bool    // the client has been in a world
+	effects    bool    // backends that are gone left post effects on the client
 	registered bool    // the client got registries in this configuration from backends that are gone
 	packs      packs   // the resource packs that the client was told to load
 	debris     debris  // what backends that are gone left on the client's screen
@@ -261,6 +265,12 @@ func (s *Session) farewells() {
 	call := func(f func()) {
 		defer s.caught()
 		f()
+	}
+	if s.relayed() {
+		if s.joined {
+			s.core.Counters.Relayed.Players.Add(-1)
+		}
+		return // nobody else was told of them
 	}
 	if s.observer != nil {
 		call(s.observer.Close)

@@ -9,6 +9,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/health"
 	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
@@ -19,11 +20,12 @@ type Settings struct {
 
 	HideAddresses bool // keep players' addresses out of the log, of connections from then on
 
-	Online          bool // players must be known to the session server
-	AcceptTransfers bool // players whom another server sent here may come in
-	OddNames        bool // with Online: take any name the session server vouches for, not only [A-Za-z0-9_]{1,16}
-	LenientErrors   bool // tell 1.20.5-1.21.1 clients to overlook packets that they cannot read
-	BehindProxy     bool // handshakes may carry another proxy's forwarding data, so the first frames may be larger
+	Online          bool    // players must be known to the session server
+	AcceptTransfers bool    // players whom another server sent here may come in
+	OddNames        bool    // with Online: take any name the session server vouches for, not only [A-Za-z0-9_]{1,16}
+	LenientErrors   bool    // tell 1.20.5-1.21.1 clients to overlook packets that they cannot read
+	Unknown         Unknown // what becomes of clients of versions that nobody knows
+	BehindProxy     bool    // handshakes may carry another proxy's forwarding data, so the first frames may be larger
 
 	Bedrock *Bedrock // players of Bedrock Edition through Geyser; nil: they are refused
 
@@ -50,6 +52,28 @@ type Settings struct {
 	Timeouts Timeouts
 
 	byName hosts
+}
+
+// Unknown is what becomes of clients of versions that are not among [proto.Supported]: of those above the newest release,
+// that is. Older ones, and numbers between two that are known, are refused whatever it says.
+type Unknown uint8
+
+// The policies.
+const (
+	UnknownPass      Unknown = iota // releases are let in, see relayed.go
+	UnknownSnapshots                // snapshots too
+	UnknownRefuse                   // nobody is
+)
+
+// Takes tells whether clients of a version are let in that nobody knows.
+func (u Unknown) Takes(protocol int32) bool {
+	switch u {
+	case UnknownPass:
+		return protocol > proto.Newest().Protocol && !proto.Snapshot(protocol)
+	case UnknownSnapshots:
+		return protocol > proto.Newest().Protocol
+	}
+	return false
 }
 
 // Bedrock is whose word counts for who a player of Bedrock Edition is.

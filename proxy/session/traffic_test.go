@@ -193,7 +193,7 @@ func TestUndecodable(t *testing.T) {
 		t.Errorf("the client got %x, %v, want %x", got, err, broken)
 	}
 	c.expectID(0xf0)
-	if n := e.core.Counters.Undecoded(proto.Clientbound, proto.MapChunk); n != 1 {
+	if n := e.core.Counters.Undecoded.Count(proto.MapChunk); n != 1 {
 		t.Errorf("%d undecodable packets counted, want 1", n)
 	}
 	if got := w.all(); strings.Contains(got, "map_chunk") {

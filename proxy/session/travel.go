@@ -67,8 +67,11 @@ func (s *Session) Server() string {
 // Connect implements [Player].
 func (s *Session) Connect(server string) error {
 	b := s.set().server(server)
-	if b == nil {
+	switch {
+	case b == nil:
 		return noServer(server)
+	case s.relayed():
+		return errRelayed
 	}
 	if err := s.where.head(b); err != nil {
 		return err
@@ -175,7 +178,7 @@ func (s *Session) depart() {
 		return // a write failed already; it is given up
 	}
 	s.route()
-	if s.in == proto.Config && !s.awaitStart {
+	if s.in == proto.Config && !s.awaitStart && !s.relayed() {
 		s.listen(l)
 	}
 }
@@ -199,6 +202,7 @@ func (s *Session) release(l *link) {
 	s.closeLink(l)
 	s.bundle = s.bundle || l.pump.bundle.Load()
 	s.registered = s.registered || l.pump.registry.Load()
+	s.effects = s.effects || l.pump.effects.Load()
 	s.stalePacks += max(l.pump.packs-l.packs, 0)
 	s.debris.add(&l.pump.debris)
 	s.packs.orphan(l)
@@ -245,7 +249,7 @@ func (s *Session) enterWorld(l *link, e *event) {
 	}
 	first, respawns, err := s.rejoin(l, e.body)
 	if err != nil {
-		s.core.Counters.decode[proto.Clientbound][proto.JoinGame].Add(1)
+		s.undecoded(proto.JoinGame)
 		s.log.Warn("join game cannot be read; the client may keep parts of the world it was in", "backend", l.name, "error", err)
 		s.toClient(e.id, e.body)
 		return
@@ -269,6 +273,18 @@ func (s *Session) rejoin(l *link, join []byte) (first []byte, respawns [][]byte,
 	}
 	first, respawn, err := packet.Rejoin(s.protocol, join)
 	return first, [][]byte{respawn}, err
+}
+
+// clearEffects takes the post effects of a server that is gone off a client in configuration: whether the client drops them
+// by itself is not known, and the next server may send none.
+func (s *Session) clearEffects() {
+	if !s.effects {
+		return
+	}
+	s.effects = false
+	if id, ok := s.version.ID(proto.Config, proto.Clientbound, proto.PostEffects); ok && s.out == proto.Config {
+		s.toClient(id, field.AppendVarInt(nil, 0))
+	}
 }
 
 // closeBundle ends a bundle that a backend which is gone left open: a client takes no change of state inside one, and
@@ -295,7 +311,7 @@ func (s *Session) clean() {
 	if !s.version.HasConfiguration() { // from there on the configuration does
 		if ids := d.players.all(); len(ids) > 0 {
 			p := proto.PlayerInfo
-			if s.protocol >= proto.V1_19_3 {
+			if proto.Has(s.protocol, proto.PlayerInfoBits) {
 				p = proto.PlayerRemove
 			}
 			send(p, packet.AppendPlayerRemove(nil, s.protocol, ids...))
@@ -308,9 +324,9 @@ func (s *Session) clean() {
 	}
 	*d = debris{}
 	switch {
-	case s.protocol >= proto.V1_17:
+	case proto.Has(s.protocol, proto.TitlePackets):
 		send(proto.ClearTitles, []byte{1})
-	case s.protocol >= proto.V1_11:
+	case proto.Has(s.protocol, proto.TitleWithActionBar):
 		send(proto.Title, field.AppendVarInt(nil, 5))
 	default:
 		send(proto.Title, field.AppendVarInt(nil, 4))
@@ -331,10 +347,13 @@ func (s *Session) chain(l *link) {
 // always be configured anew. One in configuration must not have got registries: since 1.20.5 it does not accept their
 // entries twice. One of Forge up to 1.12.2 must not be in the middle of its handshake: it takes a new one only after that.
 func (s *Session) movable() bool {
+	if s.relayed() {
+		return s.out == proto.Login
+	}
 	if !s.version.HasConfiguration() {
 		return s.fml != fmlUnderWay
 	}
-	return s.out == proto.Play || !s.registered || s.protocol < proto.V1_20_5
+	return s.out == proto.Play || !s.registered || !proto.Has(s.protocol, proto.RegistriesOnce)
 }
 
 // final reports whether a kick with this reason is meant for the whole network.

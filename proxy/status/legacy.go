@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
+
+	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
 // legacyPause is how long a ping may pause before it is taken as whole: each of its three forms is
@@ -125,7 +127,7 @@ func ServeLegacy(conn net.Conn, timeout time.Duration, choose func(host string) 
 					if s == nil {
 						return ErrUnwanted
 					}
-					return hangUp(conn, s.kick, end)
+					return hangUp(conn, appendKick(nil, "This server is for Minecraft "+proto.Span()), end)
 				}
 				continue
 			}
@@ -159,7 +161,7 @@ func (s *Status) legacyAnswer(form legacyForm, other *Answer) []byte {
 		tail := "§" + online + "§" + most
 		return appendKick(nil, cut(bare, maxLegacy-len(tail))+tail)
 	}
-	head, tail := "§1\x00127\x00"+cut(s.names, maxLegacy/4)+"\x00", "\x00"+online+"\x00"+most
+	head, tail := "§1\x00127\x00"+cut(s.version(), maxLegacy/4)+"\x00", "\x00"+online+"\x00"+most
 	return appendKick(nil, head+cut(motd, maxLegacy-len(head)-len(tail))+tail)
 }
 

@@ -54,7 +54,7 @@ func legacyStatus(t testing.TB) *Status {
 	return newStatus(t, Config{MOTD: text(t, "<red>Hi <bold>there\nyou"), MaxPlayers: 60, Online: func() int { return 7 }})
 }
 
-const modernAnswer = "§1\x00127\x00Earshot 1.8-26.1.2\x00§cHi §c§lthere you\x007\x0060"
+const modernAnswer = "§1\x00127\x00Earshot 1.8-26.3\x00§cHi §c§lthere you\x007\x0060"
 
 var legacyCases = []struct {
 	name   string
@@ -73,7 +73,7 @@ var legacyCases = []struct {
 	{"1.6, lengths disagree", [][]byte{append(ping16(78, "a", 1)[:28], 0, 99, 78, 0, 1, 0, 97, 0, 0, 0, 1)}, ""},
 	{"1.6, another channel", [][]byte{[]byte("\xfe\x01\xfa\x00\x0b\x00M\x00C\x00|\x00B")}, ""},
 	{"a frame", [][]byte{{0xfe, 1, 0}}, ""},
-	{"login of 1.6", [][]byte{append([]byte{0x02, 78, 0, 4}, utf16be("Alex")...)}, "This server is for Minecraft 1.8-26.1.2"},
+	{"login of 1.6", [][]byte{append([]byte{0x02, 78, 0, 4}, utf16be("Alex")...)}, "This server is for Minecraft 1.8-26.3"},
 }
 
 func bytewise(b []byte) (p [][]byte) {

@@ -40,8 +40,12 @@ type Config struct {
 	MOTD       packet.Text
 	Icon       string // a data URI as [LoadIcon] returns it; empty: none
 	MaxPlayers int    // as shown; nobody is refused because of it
-	// Version is the text of the version line, which clients show that we do not support; empty: our range of versions.
+	// Version is the text of the version line, which clients show that we do not support; empty: the range of versions.
 	Version string
+	// Takes tells whether a client gets in whose version nobody knows; nil: none does. Newer is a line above the sample that
+	// tells it what it gets, since nothing can be said to it later; empty: none.
+	Takes func(protocol int32) bool
+	Newer packet.Text
 	// Lines is a fixed sample, any text a line. Empty: the sample comes from Players.
 	Lines []packet.Text
 
@@ -68,8 +72,8 @@ type Status struct {
 	lines   []byte // the fixed sample as JSON, nil: none
 	motd    string // with § codes, on one line
 	bare    string // without
-	names   string // the version line
-	kick    []byte // what clients before 1.7 are told at login
+	names   string // the version line; empty: the range of versions
+	newer   []byte // Newer as an entry of the sample
 
 	answers sync.Pool // *answer
 }
@@ -77,8 +81,16 @@ type Status struct {
 // Shown is the description and the icon.
 func (s *Status) Shown() (packet.Text, string) { return s.cfg.MOTD, s.cfg.Icon }
 
-// target is the answer for one class of clients: JSON up to the protocol, of the text, and of the icon with its key.
-type target struct{ head, description, favicon []byte }
+// version is the text of the version line.
+func (s *Status) version() string {
+	if s.names != "" {
+		return s.names
+	}
+	return "Earshot " + proto.Span()
+}
+
+// target is the answer for one class of clients: JSON of the text, and of the icon with its key.
+type target struct{ description, favicon []byte }
 
 // answer is the memory one answer is built in.
 type answer struct {
@@ -106,18 +118,13 @@ func New(cfg Config) (*Status, error) {
 	if cfg.Players == nil {
 		cfg.Players = func(dst []Player, _ int) []Player { return dst }
 	}
-	s := &Status{cfg: cfg, names: cfg.Version}
-	all := proto.Supported()
-	last := all[len(all)-1].Names
-	span := all[0].Names[0] + "-" + last[len(last)-1]
-	if s.names == "" {
-		s.names = "Earshot " + span
+	if cfg.Takes == nil {
+		cfg.Takes = func(int32) bool { return false }
 	}
-	s.names = oneLine(s.names)
+	s := &Status{cfg: cfg, names: oneLine(cfg.Version)}
 	s.answers.New = func() any { return new(answer) }
 	for i, protocol := range targets {
 		s.targets[i] = target{
-			head:        append(appendString([]byte(`{"version":{"name":`), s.names), `,"protocol":`...),
 			description: cfg.MOTD.JSON(protocol),
 		}
 		if cfg.Icon != "" {
@@ -128,14 +135,16 @@ func New(cfg Config) (*Status, error) {
 		s.lines = appendPlayer(s.lines, i, Player{Name: l.Legacy()})
 	}
 	s.motd, s.bare = oneLine(cfg.MOTD.Legacy()), oneLine(cfg.MOTD.String())
-	s.kick = appendKick(nil, "This server is for Minecraft "+span)
+	if line := cfg.Newer.Legacy(); line != "" {
+		s.newer = appendPlayer(nil, 0, Player{Name: line})
+	}
 
 	widest := 0
 	for i := range s.targets {
 		t := &s.targets[i]
-		widest = max(widest, units(t.head)+units(t.description)+units(t.favicon))
+		widest = max(widest, units(t.description)+units(t.favicon))
 	}
-	widest += units(s.lines)
+	widest += units(s.lines) + units([]byte(s.version())) + units(s.newer)
 	if s.lines == nil {
 		widest += MaxSample * len(`{"name":"0123456789abcdef","id":"00000000-0000-0000-0000-000000000000"},`)
 	}
@@ -153,9 +162,9 @@ var targets = [3]int32{proto.V1_8, proto.V1_20_2, proto.Max}
 // send, is given the newest form.
 func targetOf(protocol int32) int {
 	switch {
-	case protocol >= 0 && protocol < proto.V1_16:
+	case protocol >= 0 && !proto.Has(protocol, proto.HexColors):
 		return 0
-	case protocol >= 0 && protocol <= proto.V1_20_2:
+	case protocol >= 0 && !proto.Has(protocol, proto.ComponentNBT):
 		return 1
 	}
 	return 2
@@ -238,14 +247,21 @@ func (s *Status) ask(c Client) *Answer {
 // append writes the JSON for protocol, with what is to be passed on of other, which may be nil.
 func (s *Status) append(b []byte, a *answer, protocol int32, other *Answer) []byte {
 	t := &s.targets[targetOf(protocol)]
-	if proto.Lookup(protocol) == nil {
-		protocol = proto.Max // so that the client says who is out of date
+	var newer []byte
+	switch {
+	case proto.Lookup(protocol) != nil:
+	case s.cfg.Takes(protocol):
+		newer = s.newer
+	default:
+		protocol = proto.Newest().Protocol // so that the client says who is out of date
 	}
 	o := s.cfg.Pass.of(other)
 	if o.version != nil {
 		b = append(append(b, `{"version":`...), o.version...)
 	} else {
-		b = append(b, t.head...)
+		b = append(b, `{"version":{"name":`...)
+		b = appendString(b, s.version())
+		b = append(b, `,"protocol":`...)
 		b = strconv.AppendInt(b, int64(protocol), 10)
 		b = append(b, '}')
 	}
@@ -259,12 +275,21 @@ func (s *Status) append(b []byte, a *answer, protocol int32, other *Answer) []by
 	case o.sample != nil:
 		b = append(b, o.sample...)
 	case s.lines != nil:
-		b = append(append(append(b, '['), s.lines...), ']')
-	default:
 		b = append(b, '[')
+		b = append(b, newer...)
+		if newer != nil {
+			b = append(b, ',')
+		}
+		b = append(append(b, s.lines...), ']')
+	default:
+		b = append(append(b, '['), newer...)
+		first := 0
+		if newer != nil {
+			first = 1
+		}
 		a.players = s.cfg.Players(a.players[:0], MaxSample)
 		for i, p := range a.players[:min(len(a.players), MaxSample)] {
-			b = appendPlayer(b, i, p)
+			b = appendPlayer(b, first+i, p)
 		}
 		clear(a.players) // names must not live on in the pool
 		b = append(b, ']')

@@ -145,13 +145,13 @@ func TestAnswer(t *testing.T) {
 		Players: func(dst []Player, max int) []Player { return append(dst, alex, odd) },
 	})
 	for _, v := range append(proto.Supported(), nil) {
-		for _, protocol := range []int32{-1, 0, 4, 776, 0x40000100} {
+		for _, protocol := range []int32{-1, 0, 4, 778, 0x40000100} {
 			want := proto.Max
 			if v != nil {
 				protocol, want = v.Protocol, v.Protocol
 			}
 			a, _ := ask(t, s, protocol)
-			if a.Version.Protocol != want || a.Version.Name != "Earshot 1.8-26.1.2" {
+			if a.Version.Protocol != want || a.Version.Name != "Earshot 1.8-26.3" {
 				t.Errorf("protocol %d: version %+v, want protocol %d", protocol, a.Version, want)
 			}
 			p := a.Players

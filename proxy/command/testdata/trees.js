@@ -2,7 +2,7 @@
 //
 //   npm ci --prefix itest/peers && node proxy/command/testdata/trees.js
 //
-// trees.jsonl.gz has command trees as npm minecraft-protocol serializes them for every protocol number from 393 to 775,
+// trees.jsonl.gz has command trees as npm minecraft-protocol serializes them for every protocol number from 393 to 777,
 // and how each must look with the commands of table_test.go in it: {kind, protocols, in, out} in hex. The kinds:
 // "parsers" has an argument of each parser that the version has, "rivals" literals with the names of ours, "late" its
 // root at the end, "wrapped" parsers of a mod in the wrapper of CrossStitch (bare in out), "vanilla" is the game's own
@@ -13,6 +13,7 @@ const fs = require('fs')
 const path = require('path')
 const zlib = require('zlib')
 const peers = path.join(__dirname, '../../../itest/peers/node_modules')
+const newer = require('../../../itest/peers/newer')
 const { createSerializer } = require(path.join(peers, 'minecraft-protocol'))
 const minecraftData = require(path.join(peers, 'minecraft-data'))
 const root = path.join(peers, 'minecraft-data/minecraft-data/data')
@@ -20,12 +21,12 @@ const releases = require(path.join(root, 'pc/common/protocolVersions.json'))
 const dataPaths = require(path.join(root, 'dataPaths.json')).pc
 
 const FIRST = 393
-const LAST = 775
+const LAST = 777
 const BORROW = { 485: 480 } // 1.14.2 has no data of its own
 const VANILLA = { 393: '1.13', 498: '1.14.4', 751: '1.16.2', 764: '1.20.2', 765: '1.20.3', 766: '1.20.5', 770: '1.21.5', 771: '1.21.6', 775: '26.1' }
 
 const protocols = [...new Set(releases.filter(r => r.usesNetty && r.version >= FIRST && r.version <= LAST && /^\d+(\.\d+)+$/.test(r.minecraftVersion)).map(r => r.version))].sort((a, b) => a - b)
-const versions = Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json')))
+const versions = [...Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json'))), ...newer.versions]
 const versionOf = p => versions.find(v => v.version === p && !v.minecraftVersion.includes('30c')).minecraftVersion
 const bodyAfterID = b => b.subarray(b.findIndex(c => c < 128) + 1)
 

@@ -11,6 +11,7 @@ const fs = require('fs')
 const path = require('path')
 const zlib = require('zlib')
 const load = require('module').createRequire(path.join(__dirname, '../../../itest/peers/package.json'))
+load('./newer.js')
 const minecraftData = load('minecraft-data')
 const { createSerializer } = load('minecraft-protocol')
 const prismarineRegistry = load('prismarine-registry')
@@ -21,7 +22,7 @@ const { Vec3 } = load('vec3')
 const versions = ['1.8', '1.9', '1.9.1-pre2', '1.9.2', '1.9.4', '1.10.2', '1.11', '1.11.2', '1.12', '1.12.1', '1.12.2', '1.13', '1.13.1',
   '1.13.2', '1.14', '1.14.1', '1.14.3', '1.14.4', '1.15', '1.15.1', '1.15.2', '1.16', '1.16.1', '1.16.2', '1.16.3', '1.16.5', '1.17', '1.17.1',
   '1.18', '1.18.2', '1.19', '1.19.2', '1.19.3', '1.19.4', '1.20.1', '1.20.2', '1.20.4', '1.20.6', '1.21.1', '1.21.3', '1.21.4', '1.21.5',
-  '1.21.6', '1.21.8', '1.21.9', '1.21.11', '26.1']
+  '1.21.6', '1.21.8', '1.21.9', '1.21.11', '26.1', '26.2', '26.3']
 // 1.14.2 has none; all of 1.14.x has the layouts and block states of 1.14.1.
 const borrowed = { 485: 480 }
 
@@ -35,6 +36,8 @@ const adventure = 2
 
 const nbt = {
   int: value => ({ type: 'int', value }),
+  float: value => ({ type: 'float', value }),
+  string: value => ({ type: 'string', value }),
   longs: value => ({ type: 'longArray', value }),
   compound: value => ({ type: 'compound', name: '', value })
 }
@@ -44,11 +47,37 @@ const nbt = {
 const clone = value => JSON.parse(JSON.stringify(value))
 const codec = version => clone(minecraftData(version).loginPacket.dimensionCodec)
 
+// What 26.2 and 26.3 have beyond 26.1. Items of the client name elements of these registries, so it refuses to join without.
+const pots = 'angler archer arms_up blade brewer burn danger explorer flow friend guster heart heartbreak howl miner mourner plenty prize scrape sheaf shelter skull snort'.split(' ')
+const element = (name, value) => ({ key: 'minecraft:' + name, value })
+function since26 (protocol) {
+  const out = codec('26.1')
+  const entries = name => out['minecraft:' + name].entries
+  for (const enchantment of entries('enchantment')) delete enchantment.value.value.effects // predicates changed form
+  entries('jukebox_song').push(element('bounce', nbt.compound({
+    comparator_output: nbt.int(8), description: nbt.compound({ translate: nbt.string('jukebox_song.minecraft.bounce') }),
+    length_in_seconds: nbt.float(234), sound_event: nbt.string('minecraft:music_disc.bounce')
+  })))
+  entries('worldgen/biome').push(element('sulfur_caves', clone(entries('worldgen/biome').find(e => e.key === 'minecraft:dripstone_caves').value))) // nobody sees it here
+  if (protocol < 777) return out
+  for (const { key, value } of entries('trim_material')) {
+    delete value.value.asset_name
+    delete value.value.override_armor_assets
+    value.value.palette_id = nbt.string('minecraft:trim/' + key.replace('minecraft:', ''))
+  }
+  const add = (name, entries) => { out['minecraft:' + name] = { id: 'minecraft:' + name, entries } }
+  add('decorated_pot_pattern', pots.map(name => element(name, nbt.compound({ asset_id: nbt.string(name + '_pottery_pattern') }))))
+  // An element is the list of what a tool makes of blocks. Nobody here has a tool.
+  add('block_transformer', ['axe', 'hoe', 'shovel'].map(name => element(name, { type: 'list', value: { type: 'end', value: [] } })))
+  return out
+}
+
 // The registries of a version by name. minecraft-data has true ones for 766-768, 774 and 775. What it gives for the
 // versions between is that of 768 or, for 773, of 767; a real client of those lacks five kinds of animals there and
 // refuses what has changed its form. They are put together here from 768 and 774, leaving out what is optional.
 function registriesOf (md) {
   const protocol = md.version.version
+  if (protocol >= 776) return since26(protocol)
   if (protocol < 769 || protocol > 773) return codec(md.version.minecraftVersion)
   const out = codec('1.21.3')
   for (const biome of out['minecraft:worldgen/biome'].entries) delete biome.value.value.effects.value.music // a list from 769 on
@@ -113,6 +142,7 @@ function tagsOf (md, registries) {
   const entries = name => builtin[name] ?? registries[name].entries.map((e, i) => [e.key.replace('minecraft:', ''), i])
 
   function members (registry, tag) {
+    if (builtin[registry] && md.version.version >= 776) return [] // their numbers are not known here, and a tag must only be there
     if (registry === 'minecraft:item') {
       const category = tag.replace('enchantable/', '')
       const ids = category === 'chest_armor'
@@ -255,7 +285,7 @@ function chunkPackets (md, x, z, solid) {
 
 function loginPacket (md) {
   const protocol = md.version.version
-  const fixed = { entityId: 0, maxPlayers: 20, viewDistance: 8, simulationDistance: 8, reducedDebugInfo: false, enableRespawnScreen: true, isFlat: true, isDebug: false, hashedSeed: [0, 0], enforcesSecureChat: false }
+  const fixed = { entityId: 0, onlineMode: false, maxPlayers: 20, viewDistance: 8, simulationDistance: 8, reducedDebugInfo: false, enableRespawnScreen: true, isFlat: true, isDebug: false, hashedSeed: [0, 0], enforcesSecureChat: false }
   if (!md.loginPacket) {
     return { ...fixed, gameMode: adventure, dimension: 0, difficulty: 0, levelType: 'flat' }
   }

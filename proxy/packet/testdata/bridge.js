@@ -1,5 +1,5 @@
 // Writes bridge.jsonl: the packets the bridge reads, as npm minecraft-protocol serializes them for every protocol
-// number from 47 to 775, beside what our decoders must make of them.
+// number from 47 to 777, beside what our decoders must make of them.
 //
 //   npm ci --prefix itest/peers && node proxy/packet/testdata/bridge.js
 //
@@ -9,13 +9,14 @@
 const fs = require('fs')
 const path = require('path')
 const peers = path.join(__dirname, '../../../itest/peers/node_modules')
+const newer = require('../../../itest/peers/newer')
 const { createSerializer } = require(path.join(peers, 'minecraft-protocol'))
 const root = path.join(peers, 'minecraft-data/minecraft-data/data')
 const releases = require(path.join(root, 'pc/common/protocolVersions.json'))
 const dataPaths = require(path.join(root, 'dataPaths.json')).pc
 
 const FIRST = 47
-const LAST = 775
+const LAST = 777
 const BORROW = { 485: 480 } // 1.14.2 has no data of its own
 
 // Go fields, wire parameters. A case of a packet is [params, fields]; undefined means the version lacks the packet.
@@ -43,7 +44,8 @@ const death = { dimensionName: 'minecraft:the_end', location: { x: -5, y: 60, z:
 // spawnCases are the variations that login and respawn share.
 const spawnCases = p => p < 735
   ? [[-1, 0], [0, 1], [1, 2], [0, 3]].map(([dim, mode]) => ({ dim, mode, world: dimName(dim), prev: 0, dead: undefined }))
-  : [['minecraft:overworld', 0, 255], ['minecraft:the_nether', 1, 0], ['lobby:spawn', 2, 1], ['minecraft:the_end', 3, 2]]
+  : [['minecraft:overworld', 0, 255], ['minecraft:the_nether', 1, 0], ['lobby:spawn', 2, 1], ['minecraft:the_end', 3, 2],
+      ...(p < 777 ? [] : [['lobby:a', 0, 3], ['lobby:b', 1, 255], ['lobby:c', 2, 255], ['lobby:d', 3, 255]])]
       .map(([world, mode, prev], i) => ({ dim: i, mode, world, prev, dead: i === 1 ? death : undefined }))
 const i8 = v => v > 127 ? v - 256 : v
 const worldState = (c, p) => ({
@@ -59,7 +61,7 @@ const login = p => spawnCases(p).map((c, i) => {
     dimension: p < 735 ? c.dim : p < 751 ? 'minecraft:overworld' : nbtRoot, worldType: 'minecraft:overworld', worldName: c.world,
     difficulty: 2, maxPlayers: 100, levelType: 'default', hashedSeed: [0x12345678, -2], viewDistance: 10, simulationDistance: 8,
     reducedDebugInfo: false, enableRespawnScreen: true, doLimitedCrafting: false, isDebug: false, isFlat: true, death: c.dead,
-    portalCooldown: 300, worldState: worldState(c, p), enforcesSecureChat: true
+    portalCooldown: 300, worldState: worldState(c, p), onlineMode: i === 1, enforcesSecureChat: true
   }
   return [params, { EntityID: 1000 + i, Mode: c.mode, World: c.world }]
 })
@@ -137,8 +139,18 @@ const coord = (p, v) => fixed(p) ? v * 32 : v
 const place = p => ({ x: coord(p, -100.5), y: coord(p, 64.25), z: coord(p, 2000.03125) })
 const Placed = { X: -100.5, Y: 64.25, Z: 2000.03125 }
 const delta = p => fixed(p) ? [32, -128, 127].map(d => [d, d / 32]) : [4096, -32768, 1].map(d => [d, d / 4096])
+function sum (list, column) { return list.reduce((n, step) => n + step[column], 0) / 4096 }
 const relMove = p => delta(p).map(([d, v], i) => [{ entityId: [1, 300, -1][i], dX: d, dY: -Math.sign(d), dZ: 0, yaw: 64, pitch: -1, onGround: i === 1 },
-  { ID: [1, 300, -1][i], X: v, Y: -Math.sign(d) / (fixed(p) ? 32 : 4096), Relative: 7 }])
+  { ID: [1, 300, -1][i], X: v, Y: -Math.sign(d) / (fixed(p) ? 32 : 4096), Relative: 7 }]).concat(p < 777 ? [] : steppedMoves)
+// From 777 on a move can have steps, which add up.
+const steps = list => list.map(([ticks, dX, dY, dZ]) => ({ ticks, dX, dY, dZ }))
+const steppedMoves = [[[1, 10, 0, -3], [2, 5, 1, 0]], [[0, 32767, -32768, 1]], [[300, 4096, 0, 0], [1, 4096, -8192, 0], [1, -1, 0, 4096]]].map((list, i) => [
+  { entityId: 300 + i, steps: steps(list), yaw: 64, pitch: -1, onGround: i === 1 },
+  { ID: 300 + i, X: sum(list, 1), Y: sum(list, 2), Z: sum(list, 3), Relative: 7 }])
+// From 777 on a place can have steps on the way to it, of which the last one is the place.
+const steppedSyncs = [[[2, 1.25]], [[0, 5], [1, 6.5], [300, -7]]].map((list, i) => [
+  { entityId: 3510 + i, steps: list.map(([ticks, x]) => ({ x, y: 64.5, z: -x, ticks })), yaw: 326.5, pitch: 0, onGround: i === 1 },
+  { ID: 3510 + i, X: list.at(-1)[1], Y: 64.5, Z: -list.at(-1)[1] }])
 const velocities = [{ x: 0, y: 0, z: 0 }, { x: 100, y: -200, z: 300 }]
 
 const packets = {
@@ -166,7 +178,7 @@ const packets = {
     entity_move_look: ['entity_move_look', relMove],
     entity_teleport: ['entity_teleport', p => [0, 0b10101].slice(0, p < 768 ? 1 : 2).map(bits => [
       { entityId: 300, ...place(p), dx: 1, dy: 2, dz: 3, yaw: 64, pitch: -64, flags: relatives(p, bits), onGround: true }, { ID: 300, ...Placed, ...(bits && { Relative: bits }) }])],
-    sync_entity_position: ['sync_entity_position', p => p < 768 ? undefined : [[{ entityId: 300, ...place(p), dx: 1, dy: 2, dz: 3, yaw: 64, pitch: -64, onGround: true }, { ID: 300, ...Placed }]]],
+    sync_entity_position: ['sync_entity_position', p => p < 768 ? undefined : [[{ entityId: 300, ...place(p), dx: 1, dy: 2, dz: 3, yaw: 64, pitch: -64, onGround: true }, { ID: 300, ...Placed }], ...(p < 777 ? [] : steppedSyncs)]],
     move_minecart: ['move_minecart', p => p < 768 ? undefined : [[{ entityId: 9, steps: [step(1, { x: 0, y: 0, z: 0 }), step(2.5, { x: 1, y: 0, z: 0 })] }, { ID: 9, X: 2.5, Y: 64.5, Z: -3 }],
       [{ entityId: 300, steps: [step(-8, { x: 0, y: 0, z: 0 })] }, { ID: 300, X: -8, Y: 64.5, Z: -3 }]]],
     entity_destroy: ['entity_destroy', p => p === 755 ? undefined : [[], [1], [300, 2, -1]].map(ids => [{ entityIds: ids }, ids])],
@@ -183,12 +195,13 @@ const packets = {
     look: ['look', p => [[{ yaw: -33.75, pitch: 0, ...ground(p, false, p >= 768) }, { Yaw: -33.75, HasLook: true }]]],
     flying: ['flying', p => [[ground(p, true, false), { OnGround: true }]]],
     vehicle_move: ['vehicle_move', p => p < 107 ? undefined : [[{ ...AT, yaw: 1.5, pitch: -2.5, onGround: true }, { ...At, Yaw: 1.5, Pitch: -2.5 }]]],
-    teleport_confirm: ['teleport_confirm', p => p < 107 ? undefined : [1, 70000].map(id => [{ teleportId: id }, id])]
+    teleport_confirm: ['teleport_confirm', p => p < 107 ? undefined : [[1, 1.5], [70000, -29999999.75]].map(([id, x]) => [{ teleportId: id, x, y: 70.0625, z: -2.5, yaw: -180.5, pitch: 45 },
+      { ID: id, ...(p >= 777 && { X: x, Y: 70.0625, Z: -2.5, Yaw: -180.5, Pitch: 45 }) }])]
   }
 }
 
 const protocols = [...new Set(releases.filter(r => r.usesNetty && r.version >= FIRST && r.version <= LAST && /^\d+(\.\d+)+$/.test(r.minecraftVersion)).map(r => r.version))].sort((a, b) => a - b)
-const versions = Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json')))
+const versions = [...Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json'))), ...newer.versions]
 const versionOf = p => versions.find(v => v.version === p).minecraftVersion
 const bodyAfterID = b => b.subarray(b.findIndex(c => c < 128) + 1)
 

@@ -1,5 +1,5 @@
 // Writes chat.jsonl: chat, commands, acknowledgements and completion as npm minecraft-protocol serializes them for
-// every protocol number from 47 to 775, beside what our decoders must make of them.
+// every protocol number from 47 to 777, beside what our decoders must make of them.
 //
 //   npm ci --prefix itest/peers && node proxy/packet/testdata/chat.js
 //
@@ -9,13 +9,14 @@
 const fs = require('fs')
 const path = require('path')
 const peers = path.join(__dirname, '../../../itest/peers/node_modules')
+const newer = require('../../../itest/peers/newer')
 const { createSerializer } = require(path.join(peers, 'minecraft-protocol'))
 const root = path.join(peers, 'minecraft-data/minecraft-data/data')
 const releases = require(path.join(root, 'pc/common/protocolVersions.json'))
 const dataPaths = require(path.join(root, 'dataPaths.json')).pc
 
 const FIRST = 47
-const LAST = 775
+const LAST = 777
 const BORROW = { 485: 480 } // 1.14.2 has no data of its own
 
 const A = '069a79f4-44e9-4726-a5be-fca90e38aaf5'
@@ -84,7 +85,7 @@ const packets = {
 const packed = ({ x, y, z }) => Number(BigInt.asIntN(64, (BigInt(x & 0x3ffffff) << 38n) | (BigInt(y & 0xfff) << 26n) | BigInt(z & 0x3ffffff)))
 
 const protocols = [...new Set(releases.filter(r => r.usesNetty && r.version >= FIRST && r.version <= LAST && /^\d+(\.\d+)+$/.test(r.minecraftVersion)).map(r => r.version))].sort((a, b) => a - b)
-const versions = Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json')))
+const versions = [...Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json'))), ...newer.versions]
 const versionOf = p => versions.find(v => v.version === p && !v.minecraftVersion.includes('30c')).minecraftVersion
 const bodyAfterID = b => b.subarray(b.findIndex(c => c < 128) + 1)
 

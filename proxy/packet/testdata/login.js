@@ -1,5 +1,5 @@
 // Writes login.jsonl: handshake, status, login, configuration and the play packets every session needs, as npm
-// minecraft-protocol serializes them for every protocol number from 47 to 775, beside what our decoders must make of
+// minecraft-protocol serializes them for every protocol number from 47 to 777, beside what our decoders must make of
 // them.
 //
 //   npm ci --prefix itest/peers && node proxy/packet/testdata/login.js
@@ -10,16 +10,18 @@
 const fs = require('fs')
 const path = require('path')
 const peers = path.join(__dirname, '../../../itest/peers/node_modules')
+const newer = require('../../../itest/peers/newer')
 const { createSerializer } = require(path.join(peers, 'minecraft-protocol'))
 const root = path.join(peers, 'minecraft-data/minecraft-data/data')
 const releases = require(path.join(root, 'pc/common/protocolVersions.json'))
 const dataPaths = require(path.join(root, 'dataPaths.json')).pc
 
 const FIRST = 47
-const LAST = 775
+const LAST = 777
 const BORROW = { 485: 480 } // 1.14.2 has no data of its own
 
 const ID = '069a79f4-44e9-4726-a5be-fca90e38aaf5'
+const SESSION = 'f84c6a79-0a4e-45e0-879b-cd49ebd4c4e2'
 const bytes = (n, first) => Buffer.from(Array.from({ length: n }, (_, i) => (first + i) & 0xff))
 const b64 = b => b.toString('base64')
 const KEY = bytes(294, 1)
@@ -68,7 +70,7 @@ const login = {
     encryption_begin: p => [true, false].slice(0, p < 766 ? 1 : 2).map(shouldAuthenticate =>
       line({ serverId: '', publicKey: bytes(162, 0), verifyToken: bytes(4, 250), shouldAuthenticate }, { ServerID: '', PublicKey: b64(bytes(162, 0)), Token: b64(bytes(4, 250)), Authenticate: shouldAuthenticate })),
     success: p => [false, true].slice(0, p === 766 || p === 767 ? 2 : 1).flatMap(strict => [[], properties].slice(0, p < 759 ? 1 : 2).map(list =>
-      line({ uuid: ID, username: 'Notch', properties: list, strictErrorHandling: strict }, { ID, Name: 'Notch', ...(list.length && { Properties }), ...(strict && { Strict: true }) }))),
+      line({ uuid: ID, username: 'Notch', properties: list, strictErrorHandling: strict, sessionId: SESSION }, { ID, Name: 'Notch', ...(list.length && { Properties }), ...(strict && { Strict: true }), ...(p >= 776 && { Session: SESSION }) }))),
     compress: p => [256, 0, -1].map(threshold => line({ threshold }, threshold)),
     login_plugin_request: p => p < 393 ? [] : [[], [4]].map(data => line({ messageId: 7, channel: 'velocity:player_info', data: Buffer.from(data) }, { ID: 7, Channel: 'velocity:player_info', Data: b64(Buffer.from(data)) })),
     cookie_request: p => p < 766 ? [] : [line({ cookie: 'minecraft:x' }, 'minecraft:x')]
@@ -117,7 +119,7 @@ const packets = {
 }
 
 const protocols = [...new Set(releases.filter(r => r.usesNetty && r.version >= FIRST && r.version <= LAST && /^\d+(\.\d+)+$/.test(r.minecraftVersion)).map(r => r.version))].sort((a, b) => a - b)
-const versions = Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json')))
+const versions = [...Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json'))), ...newer.versions]
 const versionOf = p => versions.find(v => v.version === p && !v.minecraftVersion.includes('30c')).minecraftVersion
 const bodyAfterID = b => b.subarray(b.findIndex(c => c < 128) + 1)
 

@@ -1,4 +1,4 @@
-// Writes packs.jsonl: resource packs, the answers to them, their removal, and server data of 47 to 775, as npm
+// Writes packs.jsonl: resource packs, the answers to them, their removal, and server data of 47 to 777, as npm
 // minecraft-protocol serializes them.
 //
 //   npm ci --prefix itest/peers && node proxy/packet/testdata/packs.js
@@ -8,6 +8,7 @@
 const fs = require('fs')
 const path = require('path')
 const peers = path.join(__dirname, '../../../itest/peers/node_modules')
+const newer = require('../../../itest/peers/newer')
 const { createSerializer } = require(path.join(peers, 'minecraft-protocol'))
 const nbt = require(path.join(peers, 'prismarine-nbt'))
 const root = path.join(peers, 'minecraft-data/minecraft-data/data')
@@ -15,8 +16,8 @@ const releases = require(path.join(root, 'pc/common/protocolVersions.json'))
 const dataPaths = require(path.join(root, 'dataPaths.json')).pc
 
 const BORROW = { 485: 480 } // 1.14.2 has no data of its own
-const protocols = [...new Set(releases.filter(r => r.usesNetty && r.version >= 47 && r.version <= 775 && /^\d+(\.\d+)+$/.test(r.minecraftVersion)).map(r => r.version))].sort((a, b) => a - b)
-const versions = Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json')))
+const protocols = [...new Set(releases.filter(r => r.usesNetty && r.version >= 47 && r.version <= 777 && /^\d+(\.\d+)+$/.test(r.minecraftVersion)).map(r => r.version))].sort((a, b) => a - b)
+const versions = [...Object.values(dataPaths).map(d => require(path.join(root, d.version, 'version.json'))), ...newer.versions]
 const versionOf = p => versions.find(v => v.version === p && !v.minecraftVersion.includes('30c')).minecraftVersion
 const body = b => b.subarray(b.findIndex(c => c < 128) + 1).toString('hex')
 

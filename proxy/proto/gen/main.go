@@ -1,10 +1,13 @@
 // Command gen writes the packet tables of package proto.
 //
 //	go run ./gen packet_ids.json[.gz] tables.go
+//	go run ./gen add NUMBER NAME,NAME packets.json packet_ids.json.gz
 //
+// The second form puts a release into the list that the first one reads, from the report of the game's data generator.
 // Its input lists, for every released protocol number, the ids of the packets a proxy may want to look at, under the
 // names of the npm package minecraft-data that it was extracted from: all packets of handshaking, status, login and
-// configuration, and a selection of play. Data that cannot be right is refused, not written.
+// configuration, and a selection of play. Of 776 and 777, which that package lacks, the order of packets is what several
+// public implementations agree on. Data that cannot be right is refused, not written.
 package main
 
 import (
@@ -22,7 +25,7 @@ import (
 )
 
 // Protocols below first lack compression and have i16-prefixed arrays; those above last have no data.
-const first, last = 47, 775
+const first, last = 47, 777
 
 // goNames are the packets whose minecraft-data name says too little out of its state, or that have two names.
 var goNames = map[string]string{
@@ -61,8 +64,15 @@ type version struct {
 }
 
 func main() {
+	if len(os.Args) > 1 && os.Args[1] == "add" {
+		if err := add(os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, "gen:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if len(os.Args) != 3 {
-		fmt.Fprintln(os.Stderr, "usage: gen packet_ids.json[.gz] tables.go")
+		fmt.Fprintln(os.Stderr, "usage: gen packet_ids.json[.gz] tables.go\n       gen add NUMBER NAME,NAME packets.json packet_ids.json.gz")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2]); err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -53,9 +55,9 @@ func TestNonsenseIsRefused(t *testing.T) {
 	set := func(key string, id int) func(*input) {
 		return func(in *input) { at(in, 764).Packets[key] = id }
 	}
-	drop := func(protocol int, key string) func(*input) {
+	drop := func(protocol int32, key string) func(*input) {
 		return func(in *input) {
-			v := at(in, protocol)
+			v := at(in, int(protocol))
 			if _, ok := v.Packets[key]; !ok {
 				t.Fatalf("%d has no %s", protocol, key)
 			}
@@ -77,8 +79,8 @@ func TestNonsenseIsRefused(t *testing.T) {
 		{"unusable name", "no usable name", set("play/toClient/Keep-Alive", 0x70)},
 		{"empty name", "no usable name", set("play/toClient/", 0x70)},
 		{"gap", "gap at 0x9", set("configuration/toClient/far", 0x0a)},
-		{"gap at zero", "gap at 0x0", drop(775, "login/toServer/login_start")},
-		{"direction without packets", "has packets: false", drop(775, "handshaking/toServer/set_protocol")},
+		{"gap at zero", "gap at 0x0", drop(proto.Max, "login/toServer/login_start")},
+		{"direction without packets", "has packets: false", drop(proto.Max, "handshaking/toServer/set_protocol")},
 		{"configuration too early", "has packets: true", func(in *input) { at(in, 763).Packets["configuration/toClient/keep_alive"] = 0 }},
 		{"hole in time", "missing between 763 and 765", drop(764, "play/toClient/keep_alive")},
 		{"no name", "no release name", func(in *input) { at(in, 764).Names = nil }},

@@ -1,0 +1,56 @@
+package session
+
+import (
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// A client of a release that came out after this program: its handshake, status and login are taken to be those of the
+// newest version that is known, since they rarely change. What follows is not known, so it is relayed as frames that
+// nobody opens, to the first server that takes the player. Nothing can be said to such a client once its login is over,
+// and it cannot be taken to another server, because nobody knows the packets for that. So it waits for its login success
+// until a server has it, and is told of every failure in the login state.
+
+// relayed reports whether the client's version is one that nobody knows.
+func (s *Session) relayed() bool { return s.version != nil && s.version.Blind() }
+
+// Relayed implements [Player].
+func (s *Session) Relayed() bool { return s.relayed() }
+
+// errRelayed is whatever would need packets of a version that nobody knows.
+var errRelayed = refusal("the player's version of the game is not known here, so that nothing can be sent to them", "relayed")
+
+// misfit is a login that is not as its version has it. Of a version that nobody knows that is no fault of the client's.
+func (s *Session) misfit(what string) bool {
+	if !s.relayed() {
+		return s.garbage(what)
+	}
+	s.from()
+	s.log.Warn("the login of a version that is not known is unlike the newest one's; add it to the folder versions", "protocol", s.protocol, "what", what)
+	return s.refuse(EndOutdated, s.because("kick-version", "versions", proto.Span()))
+}
+
+// relay joins a client that has acknowledged its login with the server that has taken it. From here on the owner only
+// waits for one of them to end.
+func (s *Session) relay() verdict {
+	l := s.inflight
+	if l == nil {
+		s.end(EndBackendLost, plain("")) // it went between the login success and this
+		return handled
+	}
+	c := &s.core.Counters.Relayed
+	s.inflight, s.current = nil, l
+	s.joined = true
+	l.since = time.Now()
+	l.pump.mark.allow(s.set().Timeouts.Read)
+	s.where.set(l.name, "")
+	if c.add(s.protocol) {
+		s.log.Warn("players of a version that is not known here get in without commands, voice and switching; add it to the folder versions, or get a newer Earshot",
+			"protocol", s.protocol, "newest", proto.Newest().Protocol)
+	}
+	s.log.Info("player is on a server", "backend", l.name, "relayed", true)
+	s.route()
+	s.listen(l)
+	return handled
+}
