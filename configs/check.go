@@ -169,6 +169,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	}
 	l.checkFallback(bad, oneOf)
 	l.checkCommands(bad, oneOf)
+	warnings = append(warnings, l.checkServers(bad, oneOf)...)
 	l.checkState(bad)
 	warnings = append(warnings, l.checkBedrock(bad)...)
 	warnings = append(warnings, l.checkHosts(bad, oneOf)...)
@@ -220,7 +221,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	if v := l.Compression.Level; v < 1 || v > 9 {
 		bad("compression.level", "%d: 1 to 9", v)
 	}
-	for key, r := range map[string]Rate{"connections": l.Limits.Connections, "logins": l.Limits.Logins, "status": l.Limits.Status} {
+	for key, r := range map[string]Rate{"connections": l.Limits.Connections, "logins": l.Limits.Logins, "status": l.Limits.Status, "bungeecord": l.Limits.BungeeCord} {
 		if !(r.PerSecond > 0) || r.Burst < 1 {
 			bad("limits."+key, "per-second must be above 0 and burst at least 1")
 		}

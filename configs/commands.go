@@ -1,10 +1,5 @@
 package configs
 
-import (
-	"maps"
-	"slices"
-)
-
 // Commands are the proxy's own: /server and so on.
 type Commands struct {
 	Announce    bool                `yaml:"announce"` // among those that the game completes
@@ -30,12 +25,6 @@ func defaultPermissions() Permissions {
 // checkCommands checks what concerns commands and BungeeCord's channel. Permissions and aliases are checked by those
 // who compile them.
 func (l *Loaded) checkCommands(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) {
-	oneOf("bungeecord", l.BungeeCord, "full", "self", "off")
-	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
-		if mode := l.Servers[name].BungeeCord; mode != "" {
-			oneOf("servers."+name+".bungeecord", mode, "full", "self", "off")
-		}
-	}
 	for _, name := range l.Commands.Hubs {
 		if _, ok := l.server(name); !ok {
 			bad("commands.hubs", "there is no server %q", name)

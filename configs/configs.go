@@ -49,6 +49,9 @@ type Config struct {
 	Limits        Limits            `yaml:"limits"`
 	Timeouts      Timeouts          `yaml:"timeouts"`
 	Log           Log               `yaml:"log"`
+
+	ServerTransfers string `yaml:"server-transfers"` // allow, refuse: servers send players elsewhere
+	ServerCookies   string `yaml:"server-cookies"`   // allow, refuse: servers store and read cookies of clients
 }
 
 // Server is one backend. The name "limbo" is taken by the built-in world.
@@ -60,6 +63,9 @@ type Server struct {
 	SendProxy  bool   `yaml:"send-proxy-protocol,omitempty"`
 	BungeeCord string `yaml:"bungeecord,omitempty"` // empty: the global one
 	Floodgate  bool   `yaml:"floodgate,omitempty"`  // pass on what Geyser says of players of Bedrock Edition
+	Transfers  string `yaml:"transfers,omitempty"`  // allow, refuse; empty: as server-transfers
+	Cookies    string `yaml:"cookies,omitempty"`    // allow, refuse; empty: as server-cookies
+	Restricted bool   `yaml:"restricted,omitempty"` // players need the permission earshot.server.NAME
 }
 
 // Forwarding is how a backend learns who a player is.
@@ -148,7 +154,8 @@ type Limits struct {
 	Exempt      []string `yaml:"exempt"`  // networks without these rates
 	Pending     int      `yaml:"pending"` // connections that are not players yet
 
-	PluginMessage int `yaml:"plugin-message"` // bytes in one of a client
+	PluginMessage int  `yaml:"plugin-message"` // bytes in one of a client
+	BungeeCord    Rate `yaml:"bungeecord"`     // messages of each server on BungeeCord's channel
 }
 
 // Timeouts of each wait.
@@ -232,7 +239,7 @@ func Default() Config {
 		Health:        defaultHealth(),
 		Commands:      defaultCommands(),
 		Permissions:   defaultPermissions(),
-		BungeeCord:    "full",
+		BungeeCord:    "self",
 		Bedrock:       Bedrock{Trusted: []string{"127.0.0.0/8", "::1/128"}, Prefix: "."},
 		Languages:     "languages",
 		Forwarding:    Forwarding{Mode: "none"},
@@ -255,12 +262,13 @@ func Default() Config {
 		Compression: Compression{Threshold: 256, Level: 3},
 		Limits: Limits{
 			Connections: Rate{5, 20}, Logins: Rate{0.4, 3}, Status: Rate{5, 20},
-			Exempt: []string{}, Pending: 2048, PluginMessage: 32767,
+			Exempt: []string{}, Pending: 2048, PluginMessage: 32767, BungeeCord: Rate{100, 400},
 		},
 		Timeouts: Timeouts{
 			FirstByte: s(5), Login: s(30), Read: s(30), Write: s(30), BackendDial: s(5), BackendLogin: s(10),
 			BackendConfig: s(30), BackendJoin: s(30), SessionServer: s(8), ConfigAnswer: s(15),
 		},
+		ServerTransfers: "allow", ServerCookies: "allow",
 		Log: Log{Level: "info", Format: "text", Addresses: true},
 	}
 }

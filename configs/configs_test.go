@@ -118,3 +118,23 @@ func TestEffectiveLoadsAgain(t *testing.T) {
 		t.Errorf("%+v\n%+v", l.Config, again.Config)
 	}
 }
+
+// TestFullIsNamed: servers whose plugins have all players are named, and no others.
+func TestFullIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		"servers: {a: {address: 'h:1'}}": "",
+		"bungeecord: full":               "",
+		"bungeecord: full\nservers: {a: {address: 'h:1'}, b: {address: 'h:2', bungeecord: self}, c: {address: 'h:3'}}": "plugins on a, c may",
+		"servers: {a: {address: 'h:1', bungeecord: full}, b: {address: 'h:2'}}":                                        "plugins on a may",
+	} {
+		f := filepath.Join(t.TempDir(), FileName)
+		os.WriteFile(f, []byte(text), 0o600)
+		l, err := Load(f, "", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(l.Warnings, "\n"); (got == "") != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%s: warned of %q", text, got)
+		}
+	}
+}

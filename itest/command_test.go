@@ -115,3 +115,81 @@ func TestBungeeCord(t *testing.T) {
 		})
 	}
 }
+
+// TestBungeeCordIsForOnesOwn: with the settings that nobody has changed, a plugin may ask who is where, and not act on the
+// players of another server; the log says what allows it, and then it does.
+func TestBungeeCordIsForOnesOwn(t *testing.T) {
+	const version, channel = "1.20.4", "bungeecord:main"
+	a, b := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")
+	settings := fmt.Sprintf("online: false\ntry: [a]\nhosts: {b.example.net: {try: [b]}}\nservers: {a: {address: %q}, b: {address: %q}}\n", a.Addr, b.Addr)
+	p := start(t, settings)
+	bots := peer.NewBots(t, version)
+	bots.Join(p.addr, "Ann")
+	a.Joined("Ann")
+	bob := bots.DialAs(p.addr, "Bob", "b.example.net")
+	bob.Spawned()
+	b.Joined("Bob")
+	ask := func(want []byte, fields ...string) {
+		t.Helper()
+		a.Payload("Ann", channel, utf(fields...))
+		a.Await("payload", "Ann", func(e peer.Event) bool { return e.Channel == channel && string(e.Data) == string(want) })
+	}
+	ask(utf("GetServers", "a, b"), "GetServers")
+	ask(append(utf("PlayerCount", "ALL"), 0, 0, 0, 2), "PlayerCount", "ALL")
+	ask(utf("PlayerList", "b", "Bob"), "PlayerList", "b")
+	a.Payload("Ann", channel, utf("ConnectOther", "Bob", "a"))
+	a.Payload("Ann", channel, utf("KickPlayer", "Bob", "out"))
+	p.counts(`earshot_bungeecord_messages_total{what="refused"}`, 2)
+	p.says(1, "bungeecord: full")
+	if strings.Contains(p.log.String(), "UNSAFE  bungeecord") {
+		t.Error("what is the default is called unsafe")
+	}
+	p.write(settings + "bungeecord: full\n")
+	p.says(1, `bungeecord: \"self\" → \"full\"`)
+	p.says(1, "bungeecord: full: plugins on a, b may move")
+	a.Payload("Ann", channel, utf("ConnectOther", "Bob", "a"))
+	a.Joined("Bob")
+}
+
+// TestServersMayNotTransfer: where it is refused, a server does not send its players to another address.
+func TestServersMayNotTransfer(t *testing.T) {
+	const version = "1.21.4"
+	a := peer.Backend(t, version, peer.None, "")
+	p := start(t, fmt.Sprintf("online: false\ntry: [a]\nserver-transfers: refuse\nservers: {a: {address: %q}}\n", a.Addr))
+	ann := peer.NewBots(t, version).Join(p.addr, "Ann")
+	a.Joined("Ann")
+	a.Write("Ann", "transfer", map[string]any{"host": "127.0.0.1", "port": 1})
+	ann.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "Server a wanted to send you to another address") })
+	ann.Chat("still here")
+	a.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "still here" })
+	p.counts(`earshot_server_requests_refused_total{what="transfer"}`, 1)
+}
+
+// TestRestrictedServers: a server that takes a permission is for those who have it, and others do not see it.
+func TestRestrictedServers(t *testing.T) {
+	for _, version := range []string{"1.12.2", "1.21.4"} {
+		alongside(t, version, func(t *testing.T) {
+			vip, lobby := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")
+			p := start(t, fmt.Sprintf("online: false\ntry: [vip, lobby]\nservers: {vip: {address: %q, restricted: true}, lobby: {address: %q}}\n"+
+				"permissions: {players: {Ann: {nodes: [earshot.server.vip, earshot.command.send]}}}\n", vip.Addr, lobby.Addr))
+			bots := peer.NewBots(t, version)
+			ann, bob := bots.Join(p.addr, "Ann"), bots.Join(p.addr, "Bob")
+			vip.Joined("Ann")
+			lobby.Joined("Bob")
+			says := func(bot *peer.Bot, command, answer string) {
+				t.Helper()
+				bot.Chat(command)
+				bot.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, answer) })
+			}
+			if got := bob.Complete("/server "); len(got) != 1 || got[0] != "lobby" {
+				t.Errorf("Bob's is completed to %v", got)
+			}
+			if got := ann.Complete("/server "); len(got) != 2 {
+				t.Errorf("Ann's is completed to %v", got)
+			}
+			says(bob, "/server vip", "it takes the permission earshot.server.vip")
+			ann.Chat("/send Bob vip") // who may take others there does
+			vip.Joined("Bob")
+		})
+	}
+}

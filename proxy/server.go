@@ -70,6 +70,7 @@ type Others struct {
 	Hooks    session.Hooks
 	Backends session.Backchannel
 	Say      func(locale, key string, named ...string) packet.Text
+	Admit    func(p session.Player, server string) bool
 	Listed   func(player uuid.UUID) bool // see [session.Config]
 }
 
@@ -182,7 +183,7 @@ func New(c *Compiled, others Others, log *slog.Logger) *Server {
 	}
 	p.pongs = status.NewCache(0, pingWithin, log)
 	p.core = session.New(session.Config{
-		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say, Listed: others.Listed,
+		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say, Admit: others.Admit, Listed: others.Listed,
 		LoginGate: p.logins.Allow, StatusGate: p.pings.Allow, Pending: p.pending, Log: log,
 	})
 	p.Apply(c)

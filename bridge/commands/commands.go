@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,9 @@ import (
 // Permission is the node that a command needs; those of parts of a command follow it: earshot.command.ping.others. The
 // node of a part is enough for that part, and shows the command.
 func Permission(name string) string { return "earshot.command." + name }
+
+// Enter is the node that a restricted server takes to join it.
+func Enter(server string) string { return "earshot.server." + strings.ToLower(server) }
 
 // Source is whoever types: a player or the console.
 type Source interface {
@@ -53,6 +57,8 @@ type Server struct {
 	Name     string
 	Down     bool // known not to take players at the moment
 	Draining bool // is to get no new players
+
+	Restricted bool // takes the permission [Enter] to join, and to be shown
 }
 
 // Network is the players and servers. Names of players are compared without regard to case. Its methods must not wait.
@@ -233,7 +239,7 @@ func (n names) Players(src Source) []packet.Suggestion {
 func (n names) Servers(src Source) []packet.Suggestion {
 	count := n.counts()
 	var out []packet.Suggestion
-	for _, s := range n.cfg.Network.Servers() {
+	for _, s := range n.servers(src) {
 		tip := n.hover(src, s, count)
 		out = append(out, packet.Suggestion{Text: s.Name, Tooltip: &tip})
 	}

@@ -616,3 +616,56 @@ func TestServerElsewhere(t *testing.T) {
 		}
 	}
 }
+
+// TestRestrictedServers: a server that takes a permission is left out of lists and completion, and refused, for those
+// without it; those with it, and who drains servers, see no difference.
+func TestRestrictedServers(t *testing.T) {
+	for _, c := range []struct{ text, with, without string }{
+		{"server survival", "To Survival", "Server Survival is not for everybody: it takes the permission earshot.server.survival."},
+		{"server nowhere", "Servers: lobby, Survival, broken, empty.", "Servers: lobby, broken, empty."},
+		{"server", "Survival", "-Survival"},
+		{"glist", "Players online: 4.", "Players online: 3."},
+		{"glist", "Survival (1)", "-Survival"},
+		{"glist all", "jeb_", "-jeb_"},
+		{"glist survival", "Survival (1)", "is not for everybody"},
+		{"find jeb_", "jeb_ is on Survival.", "jeb_ is on a server that you may not join."},
+		{"send alice survival", "On the way to Survival: 1.", "is not for everybody"},
+		{"send +survival lobby", "On the way to lobby: 1.", "is not for everybody"},
+		{"hub", "To Survival", "To lobby"},
+		{"earshot drain survival", "gets no new players", "gets no new players"},
+	} {
+		for _, may := range []bool{true, false} {
+			n, cfg, _ := drained()
+			n.servers[1].Restricted = true
+			cfg.Hubs = []string{"Survival", "lobby"}
+			src := &source{player: n.players[0]}
+			if c.text == "hub" {
+				src.player.server = "broken"
+			}
+			want := c.with
+			if !may {
+				src.denied, want = []string{"earshot.server.survival"}, c.without
+			}
+			must(t, cfg).Execute(t.Context(), src, c.text)
+			got := strings.Join(append(src.answers(), src.player.did...), "|")
+			if wrong, not := strings.CutPrefix(want, "-"); strings.Contains(got, wrong) == not {
+				t.Errorf("%q, with the permission %v: %q, want %q", c.text, may, got, want)
+			}
+		}
+	}
+	n, cfg := setup()
+	n.servers[1].Restricted = true
+	table := must(t, cfg).Table()
+	for text, has := range map[string]string{"server ": "Survival", "send Notch ": "Survival", "send ": "+Survival", "glist ": "Survival"} {
+		for _, may := range []bool{true, false} {
+			src := &source{player: n.players[0]}
+			if !may {
+				src.denied = []string{"earshot.server.survival"}
+			}
+			s, _ := table.Complete(src, text)
+			if got := slices.ContainsFunc(s.Matches, func(m packet.Suggestion) bool { return m.Text == has }); got != may {
+				t.Errorf("%q, with the permission %v: completed to %v", text, may, s.Matches)
+			}
+		}
+	}
+}

@@ -30,7 +30,7 @@ func (c *Commands) drain(src Source, args []string) error {
 	if len(args) == 0 {
 		return usage
 	}
-	s, err := c.findServer(args[0])
+	s, err := c.anyServer(src, args[0])
 	if err != nil {
 		return err
 	}

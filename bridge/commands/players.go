@@ -41,13 +41,31 @@ func suggest(words ...string) func(Source, []string) []packet.Suggestion {
 	}
 }
 
-// find finds a server, by the name it is registered under.
-func (c *Commands) findServer(name string) (Server, error) {
-	var all []string
+// servers are those that src may join, in the order in which to show them.
+func (c *Commands) servers(src Source) []Server {
+	return slices.DeleteFunc(slices.Clone(c.cfg.Network.Servers()), func(s Server) bool { return !mayJoin(src, s) })
+}
+
+func mayJoin(src Source, s Server) bool { return !s.Restricted || src.Allowed(Enter(s.Name)) }
+
+// findServer finds a server that src may join, by the name it is registered under.
+func (c *Commands) findServer(src Source, name string) (Server, error) {
+	s, err := c.anyServer(src, name)
+	if err == nil && !mayJoin(src, s) {
+		return Server{}, fail("server-restricted", "server", s.Name, "permission", Enter(s.Name))
+	}
+	return s, err
+}
+
+// anyServer finds a server, whoever may join it.
+func (c *Commands) anyServer(src Source, name string) (Server, error) {
 	for _, s := range c.cfg.Network.Servers() {
 		if strings.EqualFold(s.Name, name) {
 			return s, nil
 		}
+	}
+	var all []string
+	for _, s := range c.servers(src) {
 		all = append(all, s.Name)
 	}
 	return Server{}, fail("no-server", "server", name, "servers", strings.Join(all, ", "))
@@ -116,7 +134,7 @@ func (c *Commands) server(_ context.Context, src Source, args []string) error {
 	if src.Player() == nil {
 		return fail("player-only")
 	}
-	s, err := c.findServer(args[0])
+	s, err := c.findServer(src, args[0])
 	if err != nil {
 		return err
 	}
@@ -148,7 +166,7 @@ func (c *Commands) listServers(src Source) {
 	}
 	protocol, count := protocolOf(src), c.counts()
 	line := []packet.Text{c.text(src, "server-list")}
-	for i, s := range c.cfg.Network.Servers() {
+	for i, s := range c.servers(src) {
 		if i > 0 {
 			line = append(line, c.text(src, "server-separator"))
 		}
@@ -172,17 +190,22 @@ func (c *Commands) glist(_ context.Context, src Source, args []string) error {
 	shown := c.shown(src)
 	on := on(shown)
 	if len(args) == 1 && !strings.EqualFold(args[0], "all") {
-		s, err := c.findServer(args[0])
+		s, err := c.findServer(src, args[0])
 		if err != nil {
 			return err
 		}
 		c.listPlayers(src, s, on[strings.ToLower(s.Name)], true)
 		return nil
 	}
+	total := len(shown)
 	for _, s := range c.cfg.Network.Servers() {
+		if !mayJoin(src, s) {
+			total -= len(on[strings.ToLower(s.Name)])
+			continue
+		}
 		c.listPlayers(src, s, on[strings.ToLower(s.Name)], len(args) == 1)
 	}
-	c.answer(src, "glist-total", "count", strconv.Itoa(len(shown)))
+	c.answer(src, "glist-total", "count", strconv.Itoa(total))
 	return nil
 }
 
@@ -227,6 +250,11 @@ func (c *Commands) find(_ context.Context, src Source, args []string) error {
 	if p.Server() == "" {
 		return fail("find-none", "player", p.Name())
 	}
+	for _, s := range c.cfg.Network.Servers() {
+		if strings.EqualFold(s.Name, p.Server()) && !mayJoin(src, s) {
+			return fail("find-restricted", "player", p.Name())
+		}
+	}
 	c.answer(src, "find", "player", p.Name(), "server", p.Server())
 	return nil
 }
@@ -237,7 +265,7 @@ func (c *Commands) suggestTargets(src Source, _ []string) []packet.Suggestion {
 	if src.Player() != nil {
 		words = append(words, "current")
 	}
-	for _, s := range c.cfg.Network.Servers() {
+	for _, s := range c.servers(src) {
 		words = append(words, "+"+s.Name)
 	}
 	return append(names{c}.Players(src), suggest(words...)(src, nil)...)
@@ -255,7 +283,7 @@ func (c *Commands) targets(src Source, word string) ([]Player, error) {
 	}
 	switch {
 	case named:
-		s, err := c.findServer(server)
+		s, err := c.findServer(src, server)
 		if err != nil {
 			return nil, err
 		}
@@ -278,7 +306,7 @@ func (c *Commands) send(_ context.Context, src Source, args []string) error {
 	if err != nil {
 		return err
 	}
-	s, err := c.findServer(args[1])
+	s, err := c.findServer(src, args[1])
 	if err != nil {
 		return err
 	}
@@ -313,13 +341,13 @@ func (c *Commands) hub(_ context.Context, src Source, _ []string) error {
 		return fail("player-only")
 	}
 	if i := slices.IndexFunc(c.cfg.Hubs, func(h string) bool { return here(src, h) }); i >= 0 {
-		if s, err := c.findServer(c.cfg.Hubs[i]); err == nil && c.move(src, s) == nil {
+		if s, err := c.findServer(src, c.cfg.Hubs[i]); err == nil && c.move(src, s) == nil {
 			return nil // it has another address now
 		}
 		return fail("hub-here")
 	}
 	for _, h := range c.cfg.Hubs {
-		if s, err := c.findServer(h); err == nil && !s.Down && !s.Draining {
+		if s, err := c.findServer(src, h); err == nil && !s.Down && !s.Draining {
 			return c.move(src, s)
 		}
 	}

@@ -130,7 +130,7 @@ func (c *Commands) spot(src Source, at *Spot, args []string) (s Spot, understood
 		}
 		return s, true, nil
 	case len(args) == 5:
-		server, err := c.findServer(args[0])
+		server, err := c.anyServer(src, args[0])
 		if err != nil {
 			return s, true, err
 		}

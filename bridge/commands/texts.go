@@ -39,6 +39,7 @@ var english = map[key]string{
 	"server-hover-on":       "Players: <count>. You are here.",
 	"server-hover-off":      "Not reachable at the moment.",
 	"server-hover-draining": "Players: <count>. It is being drained and takes nobody.",
+	"server-restricted":     "<red>Server <yellow><server></yellow> is not for everybody: it takes the permission <yellow><permission></yellow>.",
 	"draining":              "<red>Server <yellow><server></yellow> is being drained and takes nobody at the moment.",
 	"connecting":            "<gray>To <yellow><server></yellow> …",
 	"connected":             "<red>You are on <yellow><server></yellow> already.",
@@ -61,6 +62,7 @@ var english = map[key]string{
 	"kick-bedrock":        "Players of Bedrock Edition cannot join here.",
 	"kick-bedrock-data":   "The server cannot tell who you are. Its administrator finds the reason in its log.",
 	"kick-no-server":      "No server is available. Try again in a moment.",
+	"kick-restricted":     "You may not join server <server>. Ask its administrators whether you can.",
 	"kick-draining":       "Server <server> is being emptied and takes nobody at the moment. Try again later.",
 	"kick-drained":        "Server <server> is being emptied, and no other server takes you: <reason>",
 	"kick-unanswered":     "Your client did not answer in time.",
@@ -89,6 +91,8 @@ var english = map[key]string{
 	"notice-reason":         ": <reason>",
 	"notice-speak":          "You may not speak here",
 
+	"transfer-refused": "<red>Server <yellow><server></yellow> wanted to send you to another address, which is not allowed here.",
+
 	// In the server list, for whoever has a newer game than is known here.
 	"newer": "<gold>Your game is newer than this proxy: you get in, without voice and commands.",
 
@@ -106,8 +110,9 @@ var english = map[key]string{
 	"glist-down":     "<red> does not answer",
 	"glist-draining": "<gold> draining",
 
-	"find":      "<gray><yellow><player></yellow> is on <yellow><server></yellow>.",
-	"find-none": "<gray><yellow><player></yellow> is on no server yet.",
+	"find":            "<gray><yellow><player></yellow> is on <yellow><server></yellow>.",
+	"find-restricted": "<gray><yellow><player></yellow> is on a server that you may not join.",
+	"find-none":       "<gray><yellow><player></yellow> is on no server yet.",
 
 	"send":      "<gray>On the way to <yellow><server></yellow>: <yellow><count></yellow>.",
 	"send-none": "<red>There is nobody to send to <yellow><server></yellow>.",

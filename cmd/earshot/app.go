@@ -215,7 +215,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 	tokens := token.New(1 << 16)
 	inviter := invite.New(invite.Config{Tokens: tokens, Log: a.log.With("room", "invite")})
 	server := proxy.New(a.now.compiled, proxy.Others{
-		Watch: watch{reg, a.desk.names, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say,
+		Watch: watch{reg, a.desk.names, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say, Admit: a.desk.admit,
 		Listed: listed(reg, func() bool { return a.desk.office.Load().allSeen }),
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{

@@ -24,6 +24,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/bungee"
 	"github.com/earshot-mc/earshot/proxy/command"
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
@@ -65,7 +66,10 @@ type office struct {
 	servers []commands.Server
 	modes   map[string]bungee.Mode // by server, in lower case
 	mode    bungee.Mode            // of all others
+	budget  limit.Rate             // of each server's messages on BungeeCord's channel
 	addrs   map[string]netip.AddrPort
+
+	restricted map[string]bool // servers that take a permission to join, in lower case
 
 	commands *commands.Commands // by desk.compile
 }
@@ -75,7 +79,7 @@ func newDesk(
 ) *desk {
 	d := &desk{log: log, since: time.Now(), quit: make(chan string, 1), reload: reload, dump: dump}
 	d.perms, _ = perm.New(perm.Config{}) // there is nothing wrong with none
-	d.messages = bungee.New(bungee.Config{Network: network{d}, Mode: d.modeOf, Queue: 64, Log: log})
+	d.messages = bungee.New(bungee.Config{Network: network{d}, Mode: d.modeOf, Budget: func() limit.Rate { return d.office.Load().budget }, Queue: 64, Log: log})
 	return d
 }
 
@@ -83,9 +87,10 @@ func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error
 	c := &l.Commands
 	o = office{
 		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled, allSeen: l.Voice.Visibility == "everyone",
-		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{},
+		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{}, restricted: map[string]bool{},
 		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Strict: c.Strict, Quiet: !c.Announce},
 	}
+	o.budget = rate(l.Limits.BungeeCord)
 	if o.mode, err = bungee.ParseMode(l.BungeeCord); err != nil {
 		return o, fmt.Errorf("bungeecord: %w", err)
 	}
@@ -150,7 +155,10 @@ func (o *office) list(try []string, servers []backend.Server) {
 		return cmp.Or(cmp.Compare(place(a.Name), place(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	for _, s := range sorted {
-		o.servers = append(o.servers, commands.Server{Name: s.Name})
+		o.servers = append(o.servers, commands.Server{Name: s.Name, Restricted: s.Restricted})
+		if s.Restricted {
+			o.restricted[strings.ToLower(s.Name)] = true
+		}
 		if at, err := netip.ParseAddrPort(s.Address); err == nil {
 			o.addrs[s.Name] = at
 		}
@@ -352,6 +360,10 @@ type passenger struct {
 
 // Connect implements bungee.Player.
 func (p passenger) Connect(server string) {
+	if o := p.desk.office.Load(); o.restricted[strings.ToLower(server)] && !p.desk.admit(p.Player, server) {
+		p.Message(p.desk.say(p.Locale(), "server-restricted", "server", server, "permission", commands.Enter(server)))
+		return
+	}
 	if p.desk.draining(server) {
 		p.Message(p.desk.say(p.Locale(), "draining", "server", server))
 		return
@@ -483,6 +495,11 @@ func (s *source) Allowed(permission string) bool {
 
 // Player implements commands.Source.
 func (s *source) Player() commands.Player { return s.player }
+
+// admit implements session.Config's Admit.
+func (d *desk) admit(p session.Player, server string) bool {
+	return d.perms.Of(p.ID(), p.Name(), d.level(p.ID())).Allows(commands.Enter(server))
+}
 
 // level is a player's operator level on his server.
 func (d *desk) level(id uuid.UUID) uint8 {

@@ -58,6 +58,10 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	directions("earshot_packets_dropped_total", "Packets that came when they could not go on, such as answers that nobody waits for any more.", func(d proto.Dir) uint64 { return c.Dropped[d].Load() })
 	a.Counter("earshot_queue_overflows_total", "Messages for players that a full queue refused.", func() float64 { return float64(c.Overflows.Load()) })
 	directions("earshot_forged_total", "Plugin messages that only the proxy may send, and that were not forwarded, by direction.", func(d proto.Dir) uint64 { return c.Forged[d].Load() })
+	a.Counters("earshot_server_requests_refused_total", "What servers wanted of their players' games and may not have: transfers to other addresses, and cookies.", "what", func(emit func(string, float64)) {
+		emit("transfer", float64(c.NotAllowed.Transfers.Load()))
+		emit("cookie", float64(c.NotAllowed.Cookies.Load()))
+	})
 	a.Counter("earshot_voice_offers_total", "Voice handshakes sent to players.", func() float64 { return float64(inviter.Offered.Load()) })
 
 	a.Counter("earshot_voice_offers_refused_total", "Players told why they get no voice.", func() float64 { return float64(inviter.Unavailable.Load()) })
@@ -93,6 +97,6 @@ func exportCommands(a *admin.Admin, c *command.Counters, m *bungee.Messages) {
 		})
 	counters("earshot_command_trees_total", "Servers' trees of commands with ours added, of these with mods' arguments unwrapped, or read in part; and those too odd for ours.",
 		"what", map[string]*atomic.Uint64{"changed": &c.Trees, "unwrapped": &c.Unwrapped, "blind": &c.Blind, "refused": &c.Refused})
-	counters("earshot_bungeecord_messages_total", "Servers' messages on BungeeCord's channel: done, unreadable, not allowed, on no known subchannel, or forwarded to nobody.",
-		"what", map[string]*atomic.Uint64{"done": &m.Handled, "unreadable": &m.Malformed, "refused": &m.Refused, "unknown": &m.Unknown, "lost": &m.Lost})
+	counters("earshot_bungeecord_messages_total", "Servers' messages on BungeeCord's channel: done, unreadable, not allowed, over the budget, on no known subchannel, or forwarded to nobody.",
+		"what", map[string]*atomic.Uint64{"done": &m.Handled, "unreadable": &m.Malformed, "refused": &m.Refused, "limited": &m.Limited, "unknown": &m.Unknown, "lost": &m.Lost})
 }

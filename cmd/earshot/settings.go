@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -224,7 +225,10 @@ func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 		if err != nil {
 			return s, fmt.Errorf("servers.%s.forwarding: %w", name, err)
 		}
-		b := backend.Server{Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy, Floodgate: c.Floodgate}
+		b := backend.Server{
+			Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy, Floodgate: c.Floodgate,
+			Restricted: c.Restricted, NoTransfers: cmp.Or(c.Transfers, l.ServerTransfers) == "refuse", NoCookies: cmp.Or(c.Cookies, l.ServerCookies) == "refuse",
+		}
 		if err := b.Validate(); err != nil {
 			return s, fmt.Errorf("servers.%s: %w", name, err)
 		}

@@ -65,8 +65,12 @@ type Server struct {
 	Forwarding Mode
 	Secret     []byte // BungeeGuard and Modern
 	Floodgate  bool   // Floodgate runs there: pass on what Geyser said of players of Bedrock Edition
-	SendProxy  bool   // announce the player's address with a PROXY protocol v2 header
-	Limbo      bool   // the proxy's own world, where players are kept whom no other server takes
+	// What holds for players of it: who may join it is for others to say, it may not send players to other addresses, and it
+	// may neither store nor read their clients' cookies.
+	Restricted, NoTransfers, NoCookies bool
+
+	SendProxy bool // announce the player's address with a PROXY protocol v2 header
+	Limbo     bool // the proxy's own world, where players are kept whom no other server takes
 	// Dial reaches the server in another way than over TCP to Address; nil: over TCP.
 	Dial func(context.Context) (net.Conn, error)
 }

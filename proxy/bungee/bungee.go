@@ -16,10 +16,12 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -53,7 +55,7 @@ type Mode uint8
 // The modes.
 const (
 	Off  Mode = iota // nothing
-	Self             // ask, and act on the players that are on it
+	Self             // ask how many and who is where, and act on the players that are on it
 	Full             // act on all players and servers
 )
 
@@ -109,6 +111,9 @@ type Backend interface {
 type Config struct {
 	Network Network
 	Mode    func(server string) Mode // nil: Full for all
+	// Budget is how many messages each server may send, whoever is on it; what is over it is dropped. It is asked for each
+	// message; nil: no limit.
+	Budget func() limit.Rate
 	// Queue is how many messages forwarded to a server wait while nobody is on it; 0: none does.
 	Queue int
 	// Unknown gets what is on no subchannel of ours; nil: it is dropped. data begins behind the subchannel's name, and
@@ -122,12 +127,14 @@ type Messages struct {
 	cfg Config
 
 	mu      sync.Mutex
-	waiting map[string]*queue // by server, in lower case
+	waiting map[string]*queue   // by server, in lower case
+	spent   map[string]*account // likewise
 
 	// Counts since the start.
 	Handled   atomic.Uint64
 	Malformed atomic.Uint64
 	Refused   atomic.Uint64 // the server's mode did not allow it
+	Limited   atomic.Uint64 // over the server's budget
 	Unknown   atomic.Uint64 // on no subchannel of ours
 	Lost      atomic.Uint64 // forwarded, and nobody there to take it, or too much waiting
 }
@@ -140,7 +147,57 @@ func New(cfg Config) *Messages {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Messages{cfg: cfg, waiting: map[string]*queue{}}
+	return &Messages{cfg: cfg, waiting: map[string]*queue{}, spent: map[string]*account{}}
+}
+
+// account is what one server has used up, and when it was last complained about.
+type account struct {
+	rate   limit.Rate
+	bucket *limit.Bucket
+	warned map[string]time.Time // by what was wrong
+}
+
+// warnEvery is how often the log says the same of one server.
+const warnEvery = time.Minute
+
+// account is a server's. mu is held.
+func (m *Messages) account(server string) *account {
+	key := strings.ToLower(server)
+	a := m.spent[key]
+	if a == nil {
+		a = &account{warned: map[string]time.Time{}}
+		m.spent[key] = a
+	}
+	return a
+}
+
+// affords reports whether a server has not used up its budget.
+func (m *Messages) affords(server string) bool {
+	if m.cfg.Budget == nil {
+		return true
+	}
+	rate := m.cfg.Budget()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	a := m.account(server)
+	if a.bucket == nil || a.rate != rate {
+		a.rate, a.bucket = rate, limit.NewBucket(rate)
+	}
+	return a.bucket.Allow()
+}
+
+// warn is a line of the log about a server, now and then.
+func (m *Messages) warn(server, what string, more ...any) {
+	m.mu.Lock()
+	a, now := m.account(server), time.Now()
+	again := now.Sub(a.warned[what]) < warnEvery
+	if !again {
+		a.warned[what] = now
+	}
+	m.mu.Unlock()
+	if !again {
+		m.cfg.Log.Warn(what, append([]any{"server", server}, more...)...)
+	}
 }
 
 // request is one message that could be read.
@@ -197,6 +254,11 @@ func (m *Messages) Handle(from Backend, channel string, data []byte) {
 		m.Refused.Add(1)
 		return
 	}
+	if !m.affords(from.Server()) {
+		m.Limited.Add(1)
+		m.warn(from.Server(), "a server sends more on BungeeCord's channel than its budget; the rest is dropped. limits.bungeecord allows more")
+		return
+	}
 	name, tail, err := readUTF(data)
 	if err != nil {
 		m.malformed(from, "", err)
@@ -244,7 +306,8 @@ func (m *Messages) malformed(from Backend, sub string, err error) {
 // refuse counts what the mode does not allow.
 func (q *request) refuse() {
 	q.Refused.Add(1)
-	q.cfg.Log.Debug("a server may not act on players of other servers", "server", q.from.Server(), "subchannel", q.sub)
+	q.warn(q.from.Server(), "a plugin of a server wanted to act on players of other servers, which it may not. bungeecord: full, for this server, allows it",
+		"subchannel", q.sub)
 }
 
 // part is one field of an answer.

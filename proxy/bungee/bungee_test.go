@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
@@ -399,4 +401,50 @@ func FuzzHandle(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBudget: what a server sends over its budget is dropped, counted, and said in the log, not each time; other servers
+// have their own, and a new rate counts at once.
+func TestBudget(t *testing.T) {
+	m, from, did := setup(Self, 0)
+	rate := limit.Rate{PerSecond: 0.001, Burst: 3}
+	var log strings.Builder
+	m.cfg.Budget, m.cfg.Log = func() limit.Rate { return rate }, slog.New(slog.NewTextHandler(&log, nil))
+	m.cfg.Mode = func(string) Mode { return Self }
+	ask := func(b backend) int {
+		n := len(*did)
+		for range 10 {
+			m.Handle(b, LegacyChannel, msg("GetServer"))
+		}
+		return len(*did) - n
+	}
+	if n := ask(from); n != 3 || m.Limited.Load() != 7 || m.Handled.Load() != 3 {
+		t.Errorf("%d answers, %d handled, %d over the budget", n, m.Handled.Load(), m.Limited.Load())
+	}
+	if n := ask(backend{"LOBBY", from.player, did, false}); n != 0 {
+		t.Errorf("%d answers under the name in capitals", n)
+	}
+	if n := ask(backend{"Survival", from.player, did, false}); n != 3 {
+		t.Errorf("%d answers to another server", n)
+	}
+	rate.Burst = 5
+	if n := ask(from); n != 5 {
+		t.Errorf("%d answers with another rate", n)
+	}
+	if n := strings.Count(log.String(), "limits.bungeecord"); n != 2 {
+		t.Errorf("%d lines in the log: %s", n, log.String())
+	}
+}
+
+// TestRefusalsAreLogged: a plugin that may not do something is in the log once a minute, with the setting.
+func TestRefusalsAreLogged(t *testing.T) {
+	m, from, did := setup(Self, 0)
+	var log strings.Builder
+	m.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	for range 5 {
+		m.Handle(from, LegacyChannel, msg("KickPlayer", "jeb_", "out"))
+	}
+	if n := strings.Count(log.String(), "bungeecord: full"); n != 1 || len(*did) != 0 || m.Refused.Load() != 5 {
+		t.Errorf("%d lines in the log, %v done: %s", n, *did, log.String())
+	}
 }

@@ -23,8 +23,10 @@ func (s *Session) backendConfig(l *link, e *event) verdict {
 		return s.finishing(l, e)
 	case proto.Ping:
 		l.pings.ask(string(e.body))
-	case proto.CookieRequest:
-		l.cookies.ask(cookieKey(e.body))
+	case proto.CookieRequest, proto.StoreCookie:
+		return s.cookie(l, e)
+	case proto.Transfer:
+		return s.transferred(l)
 	case proto.ResourcePackSend, proto.AddResourcePack:
 		return s.packPushed(l, e)
 	case proto.RemoveResourcePack:

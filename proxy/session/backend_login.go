@@ -111,7 +111,11 @@ func (s *Session) advance() {
 // closed is why a player got no server of a list although none has failed.
 func (s *Session) closed(list []string) reason {
 	for _, name := range list {
-		if b := s.set().server(name); b != nil && s.core.board.Draining(b.Name) {
+		switch b := s.set().server(name); {
+		case b == nil:
+		case !s.admits(b):
+			return s.because("kick-restricted", "server", b.Name)
+		case s.core.board.Draining(b.Name):
 			return s.because("kick-draining", "server", b.Name)
 		}
 	}

@@ -27,9 +27,10 @@ func (s *Session) backendPlay(l *link, e *event) verdict {
 		return s.startConfiguration(l, e)
 	case proto.SetCompression:
 		return s.recompress(l, e)
-	case proto.CookieRequest:
-		l.cookies.ask(cookieKey(e.body))
-		return forward
+	case proto.CookieRequest, proto.StoreCookie:
+		return s.cookie(l, e)
+	case proto.Transfer:
+		return s.transferred(l)
 	case proto.ResourcePackSend, proto.AddResourcePack:
 		return s.packPushed(l, e)
 	case proto.RemoveResourcePack:

@@ -29,12 +29,12 @@ var needs = [...]struct {
 	packets []proto.Packet
 }{
 	{proto.Config, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.FinishConfiguration,
-		proto.Ping, proto.CookieRequest, proto.ResourcePackSend, proto.AddResourcePack, proto.RemoveResourcePack}},
+		proto.Ping, proto.CookieRequest, proto.StoreCookie, proto.Transfer, proto.ResourcePackSend, proto.AddResourcePack, proto.RemoveResourcePack}},
 	{proto.Config, proto.Clientbound, noted, []proto.Packet{proto.RegistryData, proto.SelectKnownPacks, proto.PostEffects}},
 	{proto.Config, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.FinishConfiguration, proto.ClientInformation,
 		proto.SelectKnownPacks, proto.Pong, proto.CookieResponse, proto.ResourcePackReceive}},
 	{proto.Play, proto.Clientbound, held, []proto.Packet{proto.KeepAlive, proto.Disconnect, proto.JoinGame,
-		proto.StartConfiguration, proto.SetCompression, proto.ServerData, proto.CookieRequest,
+		proto.StartConfiguration, proto.SetCompression, proto.ServerData, proto.CookieRequest, proto.StoreCookie, proto.Transfer,
 		proto.ResourcePackSend, proto.AddResourcePack, proto.RemoveResourcePack}},
 	{proto.Play, proto.Clientbound, noted, []proto.Packet{proto.BundleDelimiter, proto.PostEffects}},
 	{proto.Play, proto.Serverbound, held, []proto.Packet{proto.KeepAlive, proto.ConfigurationAcknowledged,

@@ -34,6 +34,8 @@ type Config struct {
 	// Say gives the text that a player with this locale is told; named are names and values in turn. nil: plain ones, for
 	// tests.
 	Say func(locale, key string, named ...string) packet.Text
+	// Admit tells whether a player may join a server that is Restricted. It must not block. nil: all may.
+	Admit func(p Player, server string) bool
 	// Listed tells whether a player may be named in the server list, besides his own wish. It must not block. nil: all may.
 	Listed func(player uuid.UUID) bool
 
@@ -52,6 +54,8 @@ type Core struct {
 	watchdog *watchdog
 	board    *health.Board
 	moves    atomic.Pointer[limit.Bucket] // of players whom nobody asked to move
+
+	complaints complaints
 
 	ctx    context.Context // ends with Shutdown, and then tasks do
 	cancel context.CancelFunc

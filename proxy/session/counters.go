@@ -21,6 +21,7 @@ type Counters struct {
 	Forged      [2]atomic.Uint64 // plugin messages on channels of ours that were not forwarded, by proto.Dir
 	Dropped     [2]atomic.Uint64 // packets that came in a state in which they could not go on, by proto.Dir
 	Switches    Switches
+	NotAllowed  NotAllowed
 	Lite        Lite
 	Dials       atomic.Uint64 // backend connections tried
 	DialFails   atomic.Uint64 // of these, refused or failed before the login was complete
@@ -32,6 +33,9 @@ type Traffic struct {
 	Passed, Tapped, Held, Recoded atomic.Uint64 // frames: never opened, shown to the observer, decided by the owner, framed anew
 	Bytes                         atomic.Uint64 // wire bytes read
 }
+
+// NotAllowed is what servers wanted of their players' clients and the settings refuse.
+type NotAllowed struct{ Transfers, Cookies atomic.Uint64 }
 
 // Lite are the connections that are passed on to a server as they are.
 type Lite struct {

@@ -94,7 +94,7 @@ func (s *Session) say(key string, named ...string) packet.Text {
 
 // choose is the server of a list to which a player who is on the way to none is sent now, or a connection that is passed
 // on, among those that may have him; nil when there is none. Draining servers get nobody. One whose breaker is open is
-// passed over as long as there is another one. The choice is noted at once, so that many who choose at the same time
+// passed over as long as there is another one, and restricted ones are for those who may join them. The choice is noted at once, so that many who choose at the same time
 // spread.
 func (s *Session) choose(names []string, may func(*backend.Server) bool) *backend.Server {
 	c, set := s.core, s.set()
@@ -104,7 +104,7 @@ func (s *Session) choose(names []string, may func(*backend.Server) bool) *backen
 	for _, name := range names {
 		b := set.server(name)
 		switch {
-		case b == nil || c.board.Draining(b.Name) || !may(b):
+		case b == nil || c.board.Draining(b.Name) || !s.admits(b) || !may(b):
 		case !c.board.Usable(b.Name):
 			shut = append(shut, b)
 		case b.Limbo && set.Fallback.Strategy != Sequential:
@@ -197,7 +197,7 @@ func (s *Session) stranded(l *link) bool {
 	last := s.plan.first != nil || set.Fallback.Strategy != Sequential
 	for _, name := range s.tryList() {
 		switch b := set.server(name); {
-		case b == nil:
+		case b == nil || !s.admits(b):
 		case !b.Limbo:
 			return true
 		case !last:
@@ -233,13 +233,13 @@ func (s *Session) look() {
 		return
 	}
 	ready := func(b *backend.Server) bool {
-		return !b.Limbo && c.board.Usable(b.Name) && c.board.AliveSince(b.Name, h.missed[strings.ToLower(b.Name)])
+		return !b.Limbo && s.admits(b) && c.board.Usable(b.Name) && c.board.AliveSince(b.Name, h.missed[strings.ToLower(b.Name)])
 	}
 	set, any := s.set(), false
 	for _, name := range s.tryList() {
 		b := set.server(name)
 		switch {
-		case b == nil || b.Limbo || c.board.Draining(b.Name):
+		case b == nil || b.Limbo || c.board.Draining(b.Name) || !s.admits(b):
 		case ready(b):
 			any = true
 		default:

@@ -1,0 +1,45 @@
+package configs
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// checkServers checks what servers may do to players, and who may join them.
+func (l *Loaded) checkServers(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) (warnings []string) {
+	may := func(key, value string) { oneOf(key, value, "allow", "refuse") }
+	oneOf("bungeecord", l.BungeeCord, "full", "self", "off")
+	may("server-transfers", l.ServerTransfers)
+	may("server-cookies", l.ServerCookies)
+	var full []string
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		s, key := l.Servers[name], "servers."+name
+		mode := l.BungeeCord
+		if s.BungeeCord != "" {
+			mode = s.BungeeCord
+			oneOf(key+".bungeecord", mode, "full", "self", "off")
+		}
+		if mode == "full" {
+			full = append(full, name)
+		}
+		if s.Transfers != "" {
+			may(key+".transfers", s.Transfers)
+		}
+		if s.Cookies != "" {
+			may(key+".cookies", s.Cookies)
+		}
+	}
+	if len(full) > 0 {
+		warnings = append(warnings, fmt.Sprintf("bungeecord: full: plugins on %s may move, message and kick the players of every server", strings.Join(full, ", ")))
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
+		for _, server := range l.Hosts[name].Lite {
+			if s, _ := l.server(server); s.Restricted {
+				bad(`hosts."`+name+`".lite`, "server %s is restricted, and who comes by lite has no name to have permissions by: take one of the two away", server)
+			}
+		}
+	}
+	return warnings
+}
