@@ -97,7 +97,7 @@ commands({
   },
   where (q) { const b = bot(q.name); return { ...place(b), ...degrees(b), entity: b.entity.id, vehicle: b.vehicle?.id, mode: b.game.gameMode, world: b.game.dimension, names: Object.keys(b.players), seen: count(Object.values(b.entities).map(e => e.name ?? 'other')) } },
   chat (q) { bot(q.name).chat(q.text) },
-  async complete (q) { return { names: (await bot(q.name).tabComplete(q.text, false, false, 40000)).map(m => m.match ?? m) } },
+  async complete (q) { return { names: (await bot(q.name).tabComplete(q.text, false, false, 40000)).map(m => typeof m === 'string' ? m : m.match) } },
   register (q) {
     bot(q.name)._client.write('custom_payload', { channel: P < 393 ? 'REGISTER' : 'minecraft:register', data: Buffer.from(q.channels.join('\0')) })
   },
