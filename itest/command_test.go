@@ -159,7 +159,9 @@ func TestServersMayNotTransfer(t *testing.T) {
 	ann := peer.NewBots(t, version).Join(p.addr, "Ann")
 	a.Joined("Ann")
 	a.Write("Ann", "transfer", map[string]any{"host": "127.0.0.1", "port": 1})
-	ann.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "Server a wanted to send you to another address") })
+	ann.Await("chat", func(e peer.Event) bool {
+		return strings.Contains(e.Text, "Server a wanted to send you to another address")
+	})
 	ann.Chat("still here")
 	a.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "still here" })
 	p.counts(`earshot_server_requests_refused_total{what="transfer"}`, 1)
