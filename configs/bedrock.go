@@ -3,7 +3,6 @@ package configs
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 )
 
@@ -17,7 +16,8 @@ type Bedrock struct {
 // checkBedrock is the part of check about them.
 func (l *Loaded) checkBedrock(bad func(key, format string, args ...any)) (warnings []string) {
 	b := &l.Bedrock
-	if _, err := Prefixes(b.Trusted); err != nil {
+	trusted, err := Prefixes(b.Trusted)
+	if err != nil {
 		bad("bedrock.trusted", "%w", err)
 	}
 	if len(b.Prefix) > 15 || strings.IndexFunc(b.Prefix, func(c rune) bool { return c <= ' ' || c >= 0x7f }) >= 0 {
@@ -34,18 +34,18 @@ func (l *Loaded) checkBedrock(bad func(key, format string, args ...any)) (warnin
 	if len(b.Trusted) == 0 {
 		bad("bedrock.trusted", "nobody of Bedrock Edition could join: name Geyser's address")
 	}
-	if st, err := os.Stat(b.KeyFile); err != nil {
+	if _, err := os.Stat(b.KeyFile); err != nil {
 		bad("bedrock.key-file", "cannot read the key: %w", err)
-	} else if st.Mode().Perm()&0o004 != 0 {
-		warnings = append(warnings, fmt.Sprintf("%s can be read by everybody on this machine: chmod 600 %s", b.KeyFile, b.KeyFile))
+	} else if w := readable(b.KeyFile, "the key"); w != "" {
+		warnings = append(warnings, w)
 	}
 	if !strings.ContainsFunc(b.Prefix, func(c rune) bool {
 		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_')
 	}) {
 		warnings = append(warnings, fmt.Sprintf("bedrock.prefix %q: players of Bedrock Edition can have the names of Java accounts that are not theirs; a prefix such as . keeps them apart", b.Prefix))
 	}
-	if slices.ContainsFunc(b.Trusted, func(s string) bool { return strings.HasSuffix(s, "/0") }) {
-		warnings = append(warnings, "bedrock.trusted takes Floodgate's data from everywhere: name Geyser's address alone")
+	if w := trust("bedrock.trusted", trusted); w != "" {
+		warnings = append(warnings, w)
 	}
 	return warnings
 }

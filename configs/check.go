@@ -56,8 +56,8 @@ func (l *Loaded) secrets(src *source, dir string) error {
 		if err != nil {
 			return src.bad(key, "cannot read the secret: %w", err)
 		}
-		if st, err := os.Stat(file); err == nil && st.Mode().Perm()&0o004 != 0 {
-			l.Warnings = append(l.Warnings, fmt.Sprintf("%s can be read by everybody on this machine: chmod 600 %s", file, file))
+		if w := readable(file, "the secret"); w != "" {
+			l.Warnings = append(l.Warnings, w)
 		}
 		*secret = Secret(strings.TrimRight(string(b), "\r\n"))
 		return nil
@@ -113,8 +113,12 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 		}
 	}
 	networks := func(key string, list []string) {
-		if _, perr := Prefixes(list); perr != nil {
+		all, perr := Prefixes(list)
+		if perr != nil {
 			bad(key, "%w", perr)
+		}
+		if w := trust(key, all); w != "" {
+			warnings = append(warnings, w)
 		}
 	}
 	address := func(key, value string) {
@@ -160,11 +164,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	}
 	for _, name := range l.Try {
 		if _, ok := l.server(name); !ok {
-			hint := ""
-			if near := nearest(name, append(slices.Collect(maps.Keys(l.Servers)), LimboName)); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
-			bad("try", "there is no server %q%s", name, hint)
+			bad("try", "there is no server %q%s", name, didYouMean(name, append(slices.Sorted(maps.Keys(l.Servers)), LimboName)))
 		}
 	}
 	l.checkFallback(bad, oneOf)

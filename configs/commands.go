@@ -1,5 +1,10 @@
 package configs
 
+import (
+	"maps"
+	"slices"
+)
+
 // Commands are the proxy's own: /server and so on.
 type Commands struct {
 	Announce    bool                `yaml:"announce"` // among those that the game completes
@@ -27,7 +32,7 @@ func defaultPermissions() Permissions {
 func (l *Loaded) checkCommands(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) {
 	for _, name := range l.Commands.Hubs {
 		if _, ok := l.server(name); !ok {
-			bad("commands.hubs", "there is no server %q", name)
+			bad("commands.hubs", "there is no server %q%s", name, didYouMean(name, append(slices.Sorted(maps.Keys(l.Servers)), LimboName)))
 		}
 	}
 	if l.Commands.KickAfter < 0 {

@@ -68,6 +68,15 @@ type Server struct {
 	Restricted bool   `yaml:"restricted,omitempty"` // players need the permission earshot.server.NAME
 }
 
+// UnmarshalYAML takes an address alone, too, for a server with nothing else to say.
+func (s *Server) UnmarshalYAML(unmarshal func(any) error) error {
+	if err := unmarshal(&s.Address); err == nil {
+		return nil
+	}
+	type fields Server
+	return unmarshal((*fields)(s))
+}
+
 // Forwarding is how a backend learns who a player is.
 type Forwarding struct {
 	Mode       string `yaml:"mode"`

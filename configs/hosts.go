@@ -58,11 +58,7 @@ func (l *Loaded) checkHosts(bad func(key, format string, args ...any), oneOf fun
 			if _, ok := l.server(name); ok {
 				continue
 			}
-			hint := ""
-			if near := nearest(name, servers); near != "" {
-				hint = fmt.Sprintf("; did you mean %q?", near)
-			}
-			bad(key, "there is no server %q%s", name, hint)
+			bad(key, "there is no server %q%s", name, didYouMean(name, servers))
 		}
 	}
 	fields := func(key string, list []string) {

@@ -26,6 +26,7 @@ type Loaded struct {
 	File     string   // "" when there was none
 	Warnings []string // not wrong, but not safe either: worth a line at each start
 	Notes    []string // worth one too: probably not what was meant
+	Hints    []string // perhaps not what was meant: for who checks the configuration
 	// Files are those that this was read from, or would have been had they been there: a change of one is a change of the
 	// configuration. Folders stand for what is in them.
 	Files []string
@@ -33,6 +34,13 @@ type Loaded struct {
 	// Versions are those of the folder versions in the data folder, by number. What their packets and traits are called is
 	// not checked.
 	Versions []*Version
+
+	src *source
+}
+
+// Note adds a note about a key, given as its path, for those who check what Load cannot.
+func (l *Loaded) Note(key, format string, args ...any) {
+	l.Notes = append(l.Notes, l.src.bad(key, format, args...).Error())
 }
 
 // Load reads file (or FileName in dir where that exists, or nothing), lays the
@@ -52,6 +60,7 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 		l.Files = append(l.Files, file)
 	}
 	src := &source{name: file}
+	l.src = src
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
@@ -64,6 +73,11 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 			return l, src.explain(err)
 		}
 		l.File = file
+		if l.secretsInside() {
+			if w := readable(file, "the configuration has secrets in it, and"); w != "" {
+				l.Warnings = append(l.Warnings, w)
+			}
+		}
 	}
 	notes, err := overlay(&l.Config, environ)
 	if err != nil {
@@ -88,6 +102,8 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	if err != nil {
 		return l, err
 	}
+	more, notes = l.warn(src)
+	l.Warnings, l.Notes = append(l.Warnings, more...), append(l.Notes, notes...)
 	return l, nil
 }
 
@@ -116,6 +132,7 @@ func decode(text []byte, into *Config) error {
 type source struct {
 	name string
 	tree *ast.File
+	root reflect.Type // of what the text is; nil: a whole Config
 }
 
 func (s *source) at(t *token.Token) string {
@@ -132,18 +149,23 @@ func (s *source) at(t *token.Token) string {
 func (s *source) bad(key, format string, args ...any) error {
 	where := s.at(nil)
 	if s.tree != nil {
-		b := (&yaml.PathBuilder{}).Root()
+		var parts []string
 		for i, part := range strings.Split(key, `"`) {
 			if i%2 == 1 {
-				b = b.Child(part)
+				parts = append(parts, part)
 				continue
 			}
-			for _, part := range strings.FieldsFunc(part, func(r rune) bool { return r == '.' }) {
+			parts = append(parts, strings.FieldsFunc(part, func(r rune) bool { return r == '.' })...)
+		}
+		for ; len(parts) > 0; parts = parts[:len(parts)-1] { // of a key that is not there, the section that it is not in
+			b := (&yaml.PathBuilder{}).Root()
+			for _, part := range parts {
 				b = b.Child(part)
 			}
-		}
-		if n, err := b.Build().FilterFile(s.tree); err == nil {
-			where = s.at(n.GetToken())
+			if n, err := b.Build().FilterFile(s.tree); err == nil {
+				where = s.at(n.GetToken())
+				break
+			}
 		}
 	}
 	return fmt.Errorf("%s%s: %w", where, key, fmt.Errorf(format, args...))
@@ -154,26 +176,81 @@ func (s *source) explain(err error) error {
 	var (
 		unknown *yaml.UnknownFieldError
 		kind    *yaml.TypeError
+		form    *yaml.UnexpectedNodeTypeError
 		twice   *yaml.DuplicateKeyError
 		any     yaml.Error
 	)
+	named := func(t *token.Token) string {
+		if path, _ := s.where(t); path != "" {
+			return path + ": "
+		}
+		return ""
+	}
 	switch {
 	case errors.As(err, &unknown):
 		key := unknown.Token.Value
-		hint := "remove it"
-		if near := nearest(key, keys(reflect.TypeFor[Config]())); near != "" {
-			hint = fmt.Sprintf("did you mean %q?", near)
+		path, section := s.where(unknown.Token)
+		in := ""
+		if i := strings.LastIndexByte(path, '.'); i >= 0 && path[i+1:] == key {
+			in = path[:i] + ": "
 		}
-		return fmt.Errorf("%sunknown key %q: %s", s.at(unknown.Token), key, hint)
+		hint := "remove it"
+		if near := nearest(key, own(section)); near != "" {
+			hint = fmt.Sprintf("did you mean %q?", near)
+		} else if all := own(section); len(all) > 0 && len(all) <= 12 {
+			hint += "; there are " + strings.Join(all, ", ")
+		}
+		return fmt.Errorf("%s%sunknown key %q: %s", s.at(unknown.Token), in, key, hint)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s%q is not a %s", s.at(kind.Token), kind.Token.Value, plain(kind.DstType))
+		return fmt.Errorf("%s%s%q is not a %s", s.at(kind.Token), named(kind.Token), kind.Token.Value, plain(kind.DstType))
+	case errors.As(err, &form):
+		path, of := s.where(form.Token)
+		if of != nil && path != "" {
+			return fmt.Errorf("%s%s: %s", s.at(form.Token), path, formOf(of, form.Token.Value))
+		}
+		what := "write a section with keys of its own"
+		if form.Expected == ast.SequenceType {
+			what = "write a list, as [a, b]"
+		} else if looksLikeTOML(s.tree) {
+			what = "this is no YAML; the settings of another program do not fit: see earshot.yml of the release for ours"
+		}
+		return fmt.Errorf("%s%s", s.at(form.Token), what)
 	case errors.As(err, &twice):
 		return fmt.Errorf("%s%s", s.at(twice.Token), twice.Message)
 	case errors.As(err, &any):
-		return fmt.Errorf("%s%s", s.at(any.GetToken()), any.GetMessage())
+		message := any.GetMessage()
+		if strings.Contains(message, "'\t'") {
+			message += ": indent with spaces"
+		}
+		return fmt.Errorf("%s%s", s.at(any.GetToken()), message)
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
 	return fmt.Errorf("%s%s", s.at(nil), text)
+}
+
+// formOf says how to write a value of a type.
+func formOf(of reflect.Type, value string) string {
+	switch of.Kind() {
+	case reflect.Slice, reflect.Array:
+		if value == "" || strings.ContainsAny(value, ":{}[],\n") {
+			value = "a, b"
+		}
+		return "write a list, as [" + value + "]"
+	case reflect.Map:
+		return "write a section with names of yours in it, each with its value behind a colon"
+	case reflect.Struct:
+		return "write a section with keys of its own: " + strings.Join(own(of), ", ")
+	}
+	return "write a " + plain(of)
+}
+
+// looksLikeTOML tells whether the text is that of another program's settings.
+func looksLikeTOML(tree *ast.File) bool {
+	if tree == nil || len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
+		return false
+	}
+	text, _, _ := strings.Cut(tree.Docs[0].Body.String(), ":")
+	return strings.Contains(text, "=")
 }
 
 func plain(t reflect.Type) string {
@@ -289,10 +366,9 @@ func overlay(c *Config, environ []string) (notes []string, err error) {
 			return nil
 		}
 		if err := yaml.UnmarshalWithOptions([]byte(value), field.Addr().Interface(), yaml.Strict()); err != nil {
-			if field.Kind() == reflect.Struct || field.Kind() == reflect.Map {
-				value = "its value" // may hold a secret
-			}
-			return fmt.Errorf("environment variable %s: %w", name, (&source{}).explain(err))
+			in := &source{root: field.Type()}
+			in.tree, _ = parser.ParseBytes([]byte(value), 0)
+			return fmt.Errorf("environment variable %s: %w", name, in.explain(err))
 		}
 		return nil
 	})

@@ -51,7 +51,7 @@ func TestBadVersionFiles(t *testing.T) {
 		{"900.json", `{"traits": {"A": true}`, "900.json"},
 		{"900.json", "{\n\"names\": [\"a\"],\n\"traist\": {}}", `900.json:3: unknown key "traist": did you mean "traits"?`},
 		{"900.json", "{\n\"like\": 777,\n\"like\": 776}", "900.json:3: "},
-		{"900.json", `{"traits": {"A": 1}}`, `900.json:1: "1" is not a yes/no value`},
+		{"900.json", `{"traits": {"A": 1}}`, `900.json:1: traits.A: "1" is not a yes/no value`},
 		{"900.json", `{"traits": {"A": true, "A": false}}`, "900.json:1: "},
 		{"900.json", `{"protocol": 901, "like": 777}`, "900.json:1: protocol: the file is called 900.json and says 901"},
 		{"new.json", `{"like": 777}`, `new.json: it does not say which protocol: add "protocol": 900, or call it 900.json`},

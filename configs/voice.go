@@ -127,7 +127,7 @@ func (v *Voice) check(bad func(key, format string, args ...any)) {
 	}
 	player := func(key, id string) {
 		if _, err := uuid.Parse(id); err != nil {
-			bad(key, "%q is no UUID of a player", id)
+			bad(key, "%q is no UUID of a player: write the UUID here, or use the name with /voice domain, listen and edge", id)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Domains)) {

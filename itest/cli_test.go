@@ -96,7 +96,7 @@ func TestMistakes(t *testing.T) {
 		"a check of no address":       {[]string{"check", "--listen", "1"}, []string{"--listen", `"1"`, "host:port"}},
 		"a server that is itself":     {[]string{"check", "--listen", "127.0.0.1:7", "--config", put("self.yml", "servers: {a: {address: '127.0.0.1:7'}}\n")}, []string{"servers.a", "itself"}},
 		"no such configuration":       {[]string{"run", "--config", filepath.Join(dir, "lost.yml")}, []string{"lost.yml", "no such file"}},
-		"no such folder":              {[]string{"run", "--data", filepath.Join(dir, "lost"), "--listen", free}, []string{"--data", "lost"}},
+		"a folder below a file":       {[]string{"run", "--data", filepath.Join(junk, "lost"), "--listen", free}, []string{"--data", "lost"}},
 		"a folder that is a file":     {[]string{"run", "--data", junk, "--listen", free}, []string{"--data", "junk"}},
 		"a configuration of nonsense": {with("voice: [1\n"), []string{".yml:"}},
 		"an unknown key":              {with("online: false\nvoice:\n  rnge: 12\n"), []string{".yml:3", `"rnge"`, `"range"`}},
@@ -158,7 +158,7 @@ func TestAnswers(t *testing.T) {
 	// its secrets.
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "earshot.yml")
-	text := "voice: {range: 31}\ntry: [Game]\nforwarding: {mode: modern, secret-file: word}\nservers: {game: {address: '127.0.0.1:1'}, old: {address: '127.0.0.1:2', forwarding: bungeeguard, secret: swordfish}}\n"
+	text := "voice: {range: 31}\ntry: [Game]\nforwarding: {mode: modern, secret-file: word}\nservers: {game: {address: '127.0.0.1:1'}, old: {address: '127.0.0.1:2', forwarding: bungeeguard, secret: swordfish}}\nhosts: {old.example.net: {try: [old]}}\n"
 	for name, s := range map[string]string{conf: text, filepath.Join(dir, "word"): "open sesame\n"} {
 		if err := os.WriteFile(name, []byte(s), 0o600); err != nil {
 			t.Fatal(err)
@@ -185,6 +185,63 @@ func TestAnswers(t *testing.T) {
 	if status, _, stderr := earshot(t, nil, "check", "--data", dir); status != 0 || !strings.Contains(stderr, "chmod 600") || strings.Contains(stderr, "sesame") {
 		t.Errorf("a secret for everybody: status %d:\n%s", status, stderr)
 	}
+}
+
+// TestCheckWarns: check accepts what can be in force and says what is probably not meant and what is not safe, with the
+// line and what to write instead; it leaves nothing behind, not even a data folder.
+func TestCheckWarns(t *testing.T) {
+	file := putIn(t, `proxy-protocol: {trusted: [0.0.0.0/0]}
+servers: {lobby: 127.0.0.1:25566, old: 127.0.0.1:25567}
+try: [lobby]
+voice:
+  worlds: {nether: 24, lobbyy/the_end: 3}
+permissions: {groups: {staff: {nodes: [earshot.comand.voice.mute]}}}
+status: {motd: "<grean>Hi"}
+forwarding: {secret: swordfish}
+`)
+	if err := os.Chmod(file, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := earshot(t, nil, "check", "--config", file, "--data", filepath.Join(t.TempDir(), "lost"))
+	if status != 0 || !strings.HasPrefix(stdout, "# No mistakes. In force:\n") || strings.Contains(stderr, "swordfish") {
+		t.Errorf("status %d:\n%s%s", status, stdout, stderr)
+	}
+	for _, want := range []string{
+		"proxy-protocol.trusted has 0.0.0.0/0 in it", ":8: forwarding: none: lobby, old learn neither", "no list names old (", `did you mean "the_nether"?`,
+		`:5: voice.worlds."lobbyy/the_end": there is no server "lobbyy"; did you mean "lobby"?`, `:6: permissions.groups.staff.nodes: there is no permission`,
+		":7: status.motd: <grean> is no tag", "chmod 600 " + file,
+	} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("%q is not in:\n%s", want, stderr)
+		}
+	}
+	if n := strings.Count(stderr, "warning: "); n != 8 || strings.Count(stderr, "\n") != n {
+		t.Errorf("%d warnings:\n%s", n, stderr)
+	}
+	if status, _, stderr := earshot(t, nil, "check"); status != 0 || !strings.Contains(stderr, "there is no earshot.yml in /") {
+		t.Errorf("without a file: status %d:\n%s", status, stderr)
+	}
+}
+
+// TestDataFolder: run makes the data folder, for its owner alone, and says so; the banner says which file is in force.
+func TestDataFolder(t *testing.T) {
+	p := newProgram(t, "online: false\n")
+	data := filepath.Join(p.dir, "var", "earshot")
+	p.args = append(p.args, "--data", data)
+	p.run()
+	until(t, "the banner", func() bool { return strings.Contains(p.log.String(), "players go to limbo") })
+	p.says(1, "made the data folder "+data)
+	p.says(1, "settings "+filepath.Join(p.dir, "earshot.yml"))
+	if st, err := os.Stat(data); err != nil || st.Mode().Perm() != 0o700 {
+		t.Errorf("%v, %v", st, err)
+	}
+	p.stop()
+	p.args = []string{"run", "--data", data, "--listen", p.addr, "--offline"}
+	p.run()
+	until(t, "the banner", func() bool {
+		return strings.Contains(p.log.String(), "settings none: there is no earshot.yml in "+data+", so these are the defaults")
+	})
+	p.says(1, "made the data folder") // once
 }
 
 func putIn(t *testing.T, text string) (file string) {

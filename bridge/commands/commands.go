@@ -164,6 +164,19 @@ func New(cfg Config) (*Commands, error) {
 	return c, err
 }
 
+// Nodes lists the permissions that any command or part of one needs, whether the configuration has that command or not.
+func Nodes() (all []string) {
+	c := &Commands{cfg: Config{Hubs: []string{""}, Program: Program{
+		Status: func() []Fact { return nil }, Reload: func(context.Context) ([]string, []string, error) { return nil, nil, nil },
+		Drain: func(string, bool, bool, func(Emptied)) error { return nil }, Dump: func(context.Context) (string, error) { return "", nil }, Shutdown: func(string) {},
+	}}}
+	for _, cmd := range append(append(c.playerCommands(), c.programCommands()...), c.voiceCommand()) {
+		all = append(append(all, Permission(cmd.Name)), cmd.Parts...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
 // Table is for announcing, finding and completing the commands. To run one, use Execute, which also answers.
 func (c *Commands) Table() *command.Table[Source] { return c.table }
 

@@ -175,6 +175,30 @@ func parse(key string, nodes []string) (patterns, error) {
 	return p, nil
 }
 
+// Strange is a pattern of a configuration that fits no node there is.
+type Strange struct {
+	Key, Node string // where it stands, as permissions.groups.admin.nodes, and what is written there
+}
+
+// Strangers finds the patterns of a valid configuration that fit none of the known nodes, and so allow and forbid nothing.
+func Strangers(cfg Config, known []string) (all []Strange) {
+	look := func(key string, nodes []string) {
+		for _, n := range nodes {
+			p, err := parse(key, []string{n})
+			if err == nil && !slices.ContainsFunc(known, func(k string) bool { _, fits := p.find(k); return fits }) {
+				all = append(all, Strange{key, n})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Groups)) {
+		look("permissions.groups."+name+".nodes", cfg.Groups[name].Nodes)
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Players)) {
+		look("permissions.players."+name+".nodes", cfg.Players[name].Nodes)
+	}
+	return all
+}
+
 func isWord(w string) bool { return w != "" && w[0] != '-' && !strings.ContainsAny(w, "* \t\n") }
 
 func badNode(key, node string) error {

@@ -362,10 +362,15 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 		sockets = fmt.Sprintf("%s%s, which must lead to %s", a.now.public, upgrade.Path, where)
 	}
 
+	from := "none: there is no " + configs.FileName + " in " + absolute(a.dir) + ", so these are the defaults"
+	if conf.File != "" {
+		from = absolute(conf.File)
+	}
+
 	if conf.Log.Format == "json" {
 		log, as := newLogs(w)
 		as.apply(configs.Log{Level: "info", Format: "json"})
-		log.Info("running", "version", release(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try)
+		log.Info("running", "version", release(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try, "settings", from)
 		for _, s := range unsafe(conf) {
 			log.Warn("unsafe", "why", s)
 		}
@@ -374,8 +379,8 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n  players go to %s\n",
-		release(), where, span, sockets, strings.Join(conf.Try, ", then "))
+	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n  players go to %s\n  settings %s\n",
+		release(), where, span, sockets, strings.Join(conf.Try, ", then "), from)
 	for _, s := range unsafe(conf) {
 		fmt.Fprintln(w, "  UNSAFE ", s)
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -60,7 +62,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 	flags := pflag.NewFlagSet("earshot", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard) // errors are ours to print, on one line
 	file := flags.String("config", "", "configuration `FILE` (default: earshot.yml in the data folder, where it exists)")
-	dir := flags.String("data", ".", "`DIR` where Earshot looks for its files and keeps its state")
+	dir := flags.String("data", ".", "`DIR` where Earshot looks for its files and keeps its state; run makes it")
 	listen := flags.String("listen", "", "listen on `ADDR`, as host:port, whatever the configuration says")
 	offline := flags.Bool("offline", false, "do not authenticate players: anybody can join as anybody")
 	help := func(w io.Writer) { fmt.Fprint(w, usage, "Flags:\n", flags.FlagUsages()) }
@@ -105,8 +107,10 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	case "run", "check":
-		if info, err := os.Stat(*dir); err != nil || !info.IsDir() {
-			return fail(fmt.Errorf("--data %s is no folder: create it, or name another", *dir))
+		switch info, err := os.Stat(*dir); {
+		case errors.Is(err, fs.ErrNotExist): // run makes it
+		case err != nil || !info.IsDir():
+			return fail(fmt.Errorf("--data %s is no folder: name another", *dir))
 		}
 		if flags.Changed("listen") {
 			if err := configs.CheckAddress(*listen); err != nil {
@@ -126,11 +130,21 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			return fail(err)
 		}
 		if command == "check" {
-			for _, w := range slices.Concat(a.now.conf.Warnings, a.now.conf.Notes) {
+			conf := a.now.conf
+			for _, w := range slices.Concat(conf.Warnings, conf.Notes, conf.Hints) {
 				fmt.Fprintln(stderr, "warning:", w)
 			}
-			fmt.Fprint(stdout, a.now.conf.Effective())
+			if conf.File == "" {
+				fmt.Fprintf(stderr, "there is no %s in %s: these are the defaults\n", configs.FileName, absolute(*dir))
+			}
+			fmt.Fprint(stdout, "# No mistakes. In force:\n", conf.Effective())
 			return 0
+		}
+		if _, err := os.Stat(*dir); err != nil {
+			if err := os.MkdirAll(*dir, 0o700); err != nil { // the state in it has hashes of passwords
+				return fail(fmt.Errorf("--data: cannot make the data folder: %w", err))
+			}
+			fmt.Fprintf(stderr, "earshot: made the data folder %s\n", absolute(*dir))
 		}
 		err = a.run(stderr)
 		var lost *store.LostError
@@ -145,6 +159,14 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 	default:
 		return fail(fmt.Errorf("there is no command %q: run, check, state, texts, versions or version; see earshot --help", command))
 	}
+}
+
+// absolute is a path that means the same from everywhere.
+func absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
 }
 
 // release is the linker's version, or the module's where go install built us.

@@ -118,6 +118,11 @@ func (a *app) reload(context.Context) (changes, restart []string, err error) {
 			a.log.Warn("unsafe", "why", w)
 		}
 	}
+	for _, n := range l.Notes {
+		if !slices.Contains(now.conf.Notes, n) {
+			a.log.Warn("note", "what", n)
+		}
+	}
 	a.log.Info("the configuration was read again", "changes", len(changes), "need_restart", len(restart))
 	return changes, restart, nil
 }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/invite"
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/configs"
@@ -155,8 +156,51 @@ func (a *app) compile(l *configs.Loaded) (*settings, error) {
 			p.ByHost[i].Status = &shown
 		}
 	}
-	s.compiled, err = proxy.Compile(p)
-	return s, err
+	if s.compiled, err = proxy.Compile(p); err != nil {
+		return nil, err
+	}
+	doubt(l, s)
+	return s, nil
+}
+
+// doubt notes what a configuration that is right probably does not mean, as far as others know it than configs.
+func doubt(l *configs.Loaded, s *settings) {
+	known := slices.Concat(commands.Nodes(), perm.Defaults())
+	for _, n := range nodes {
+		known = append(known, n.node)
+	}
+	for name := range l.Servers {
+		known = append(known, commands.Enter(name))
+	}
+	for _, n := range perm.Strangers(s.perms, known) {
+		l.Note(n.Key, "there is no permission %q%s", n.Node, nearly(strings.TrimPrefix(n.Node, "-"), known))
+	}
+	text := func(key, template string) {
+		for _, tag := range packet.UnknownTags(template) {
+			name, _, _ := strings.Cut(strings.TrimLeft(tag, "/!"), ":")
+			l.Note(key, "<%s> is no tag, and players would read it%s; \\< is a < that is meant as such", tag, nearly(name, packet.TagNames()))
+		}
+	}
+	text("status.motd", l.Status.MOTD)
+	text("limbo.message", l.Limbo.Message)
+	for _, line := range l.Status.Lines {
+		text("status.sample-lines", line)
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
+		h := l.Hosts[name]
+		text(`hosts."`+name+`".motd`, h.MOTD)
+		for _, line := range h.Lines {
+			text(`hosts."`+name+`".sample-lines`, line)
+		}
+	}
+}
+
+// nearly is the end of a sentence about a word that is unknown.
+func nearly(word string, known []string) string {
+	if near := configs.Nearest(strings.ToLower(word), known); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
 }
 
 // apply puts settings in force. Whoever is on stays on: what is decided from now on is decided by them.

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"image"
 	"image/png"
+	"io"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -226,5 +227,41 @@ func files(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 		write(name, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
+	}
+}
+
+// A permission that no command and no voice has, and a tag that players would read, are noted with the line.
+func TestWhatIsProbablyNotMeantIsNoted(t *testing.T) {
+	for text, want := range map[string][]string{
+		"permissions: {groups: {staff: {nodes: [earshot.comand.voice.mute, socketsvc.speek, -earshot.command.server]}}}": {
+			`permissions.groups.staff.nodes: there is no permission "earshot.comand.voice.mute"; did you mean "earshot.command.voice.mute"?`,
+			`permissions.groups.staff.nodes: there is no permission "socketsvc.speek"; did you mean "socketsvc.speak"?`,
+		},
+		"permissions: {players: {Ann: {nodes: [essentials.fly, earshot.commands.*, '*', earshot.*, earshot.command.voice.*]}}}": {
+			`permissions.players.Ann.nodes: there is no permission "essentials.fly"`, `permissions.players.Ann.nodes: there is no permission "earshot.commands.*"`,
+		},
+		"status: {motd: '<grean>Hi'}":                         {`status.motd: <grean> is no tag, and players would read it; did you mean "green"?; \< is a < that is meant as such`},
+		"status: {motd: '<green>Hi <3 I <b>you</b> \\<now>'}": nil,
+		"status: {motd: '{\"text\": \"<grean>\"}'}":           nil,
+		"limbo: {message: '<gold>a <yelow>b</yelow>'}":        {"limbo.message: <yelow> is no tag"},
+		"status: {sample: lines, sample-lines: ['<bolt>x']}":  {`status.sample-lines: <bolt> is no tag, and players would read it; did you mean "bold"?`},
+		"hosts: {a.b: {motd: '<gradiant:red:blue>x', sample-lines: ['<#ff880>y']}}": {
+			`hosts."a.b".motd: <gradiant:red:blue> is no tag, and players would read it; did you mean "gradient"?`, `hosts."a.b".sample-lines: <#ff880> is no tag`,
+		},
+	} {
+		f := filepath.Join(t.TempDir(), configs.FileName)
+		os.WriteFile(f, []byte(text), 0o600)
+		a, err := build(func() (*configs.Loaded, error) { return configs.Load(f, "", nil) }, t.TempDir(), io.Discard)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		t.Cleanup(func() { a.builtin.Close() })
+		notes := a.now.conf.Notes
+		for i := range max(len(notes), len(want)) {
+			if len(notes) != len(want) || !strings.HasPrefix(notes[i], f+":1: "+want[i]) {
+				t.Errorf("%s:\n have %q\n want %q", text, notes, want)
+				break
+			}
+		}
 	}
 }

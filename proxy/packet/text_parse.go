@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -104,6 +107,41 @@ func hasTag(s string) bool {
 			return true
 		}
 	}
+}
+
+// tagLike is the inside of what is meant as a tag.
+var tagLike = regexp.MustCompile(`^(/?!?[a-zA-Z][a-zA-Z0-9_-]*(:[^<]*)?|#[0-9a-zA-Z]+)$`)
+
+// UnknownTags lists the insides of what looks like a tag of MiniMessage in s and is none, so that players would read it:
+// grean of <grean>. There are none in JSON.
+func UnknownTags(s string) (all []string) {
+	if looksLikeJSON(strings.TrimSpace(s)) && json.Valid([]byte(strings.TrimSpace(s))) {
+		return nil
+	}
+	var m markup
+	for s != "" {
+		if s[0] == '\\' && len(s) > 1 {
+			s = s[2:]
+			continue
+		}
+		if end := strings.IndexByte(s, '>'); s[0] == '<' && end > 0 {
+			inside := s[1:end]
+			if m.tag(inside) {
+				s = s[end+1:]
+				continue
+			}
+			if tagLike.MatchString(inside) && !slices.Contains(all, strings.TrimPrefix(inside, "/")) {
+				all = append(all, inside)
+			}
+		}
+		s = s[1:]
+	}
+	return all
+}
+
+// TagNames are the names of the tags that [ParseText] obeys.
+func TagNames() []string {
+	return slices.Concat(slices.Sorted(maps.Keys(decorationTags)), colorNames[:], []string{"reset", "newline", "br", "gradient", "color"})
 }
 
 func (m *markup) put(r rune) { m.out = append(m.out, glyph{r, m.st}) }
