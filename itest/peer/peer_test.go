@@ -10,6 +10,7 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,13 @@ func TestVersions(t *testing.T) {
 	}
 	if Protocol("1.20.4") != 765 || Protocol("1.14.2") != 0 {
 		t.Error("Protocol is wrong")
+	}
+}
+
+// TestNewer: what the peers know of 26.2 and 26.3 and their packages do not, against bytes.
+func TestNewer(t *testing.T) {
+	if out, err := exec.Command("node", "--test", "../peers/newer.test.js").CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 
