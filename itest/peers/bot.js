@@ -1,6 +1,6 @@
 'use strict'
 // node bot.js '{"version":"1.20.4"}' — any number of mineflayer players of one version.
-require('./newer')
+const newer = require('./newer')
 const mineflayer = require('mineflayer')
 const { say, commands, failure, strict, text, options } = require('./lines')
 
@@ -13,25 +13,12 @@ const degrees = b => ({ yaw: 180 - b.entity.yaw * 180 / Math.PI, pitch: -b.entit
 const count = names => names.reduce((n, name) => ({ ...n, [name]: (n[name] ?? 0) + 1 }), {})
 const raw = d => (Buffer.isBuffer(d) ? d : Buffer.from(Array.isArray(d) ? d.join('\0') : String(d))).toString('base64')
 
-// at777 makes mineflayer, which knows 26.1, do what a client of 26.3 does: it answers a teleport by where it is now and sends
-// no movement for it, and it punches with one hand.
-function at777 (b) {
-  const write = b._client.write
-  let answered = false // and the movement that 26.1 sends behind the answer is still to come
-  b._client.write = function (name, params) {
-    if (name === 'arm_animation') return params.hand === 0 ? write.call(this, 'punch', {}) : undefined
-    if (name === 'teleport_confirm') { answered = true; params = { ...params, ...place(b), ...degrees(b) } }
-    if (name === 'position_look' && answered) { answered = false; return }
-    return write.call(this, name, params)
-  }
-}
-
 function join ({ name, host, port, fakeHost }) {
   if (bots.has(name)) throw new Error(`${name} is here already`)
   const b = mineflayer.createBot({ host, port, username: name, version, auth: 'offline', viewDistance: 'tiny', fakeHost, logErrors: false })
   bots.set(name, b)
   strict(b._client, () => name)
-  if (P >= 777) at777(b)
+  if (P >= 777) newer.play(b)
   b.on('login', () => say({ ev: 'login', name, entity: b.entity.id, uuid: b._client.uuid }))
   for (const ev of ['spawn', 'respawn', 'death']) b.on(ev, () => say({ ev, name, ...place(b) }))
   b.on('forcedMove', () => say({ ev: 'moved', name, ...place(b), ...degrees(b) }))

@@ -227,6 +227,24 @@ const additions = [
 // What the versions here are that there are, as minecraft-data's version.json has it.
 exports.versions = []
 
+// play makes a mineflayer bot, which knows 26.1, do what a client of 26.3 does: it answers a teleport by where it is now and
+// sends no movement for it, and it punches with one hand.
+exports.play = bot => {
+  const client = bot._client
+  const write = client.write
+  let answered = false // and the movement that 26.1 sends behind the answer is still to come
+  client.write = (name, params) => {
+    if (name === 'arm_animation') return params.hand === 0 ? write.call(client, 'punch', {}) : undefined
+    if (name === 'teleport_confirm') {
+      answered = true
+      const { position: { x, y, z }, yaw, pitch } = bot.entity
+      params = { ...params, x, y, z, yaw: 180 - yaw * 180 / Math.PI, pitch: 0 - pitch * 180 / Math.PI }
+    }
+    if (name === 'position_look' && answered) { answered = false; return }
+    return write.call(client, name, params)
+  }
+}
+
 function teach () {
   const base = data.pc['26.1']
   let { protocol, entities: kinds } = base

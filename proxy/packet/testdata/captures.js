@@ -2,11 +2,11 @@
 // Earshot, byte for byte as they write it to their sockets. The fuzz targets of everything that can be reached before
 // the login start from here.
 //
-//   npm ci --prefix itest/peers && make build && node proxy/packet/testdata/captures.js bin/earshot
+//   npm ci --prefix itest/peers && make build && node proxy/packet/testdata/captures.js bin/earshot [VERSION…]
 //
 // One line per version: {version, protocol, ping, login, encryption}, all hex. ping is a look at the server list, login
 // a way into the built-in world with a first word in its chat, cut after 2 KiB, and encryption what is sent to a server
-// that asks for encryption, up to the first encrypted byte.
+// that asks for encryption, up to the first encrypted byte. With versions named, the lines of all others stay.
 'use strict'
 const fs = require('fs')
 const net = require('net')
@@ -14,6 +14,7 @@ const os = require('os')
 const path = require('path')
 const { spawn } = require('child_process')
 const peers = path.join(__dirname, '../../../itest/peers/node_modules')
+const newer = require('../../../itest/peers/newer')
 const mc = require(path.join(peers, 'minecraft-protocol'))
 const mineflayer = require(path.join(peers, 'mineflayer'))
 
@@ -59,6 +60,7 @@ async function ping ({ version }, port) {
 async function login ({ version }, port) {
   const sent = []
   const bot = mineflayer.createBot({ ...where, version, username: 'Notch', auth: 'offline', viewDistance: 'tiny', connect: recorded(port, sent) })
+  if (version === '26.3') newer.play(bot)
   await new Promise((resolve, reject) => { bot.once('spawn', resolve); bot.once('error', reject); bot.once('end', reject) })
   bot.chat('hello')
   await wait(200)
@@ -81,14 +83,18 @@ async function encryption ({ version }, port) {
 async function main () {
   const offline = await start('--offline')
   const online = await start()
+  const file = path.join(__dirname, 'captures.jsonl')
+  const chosen = process.argv.slice(3)
+  const old = new Map(fs.readFileSync(file, 'utf8').trim().split('\n').map(l => [JSON.parse(l).version, l + '\n']))
   const lines = []
   for (const v of versions) {
+    if (chosen.length && !chosen.includes(v.version)) { lines.push(old.get(v.version)); continue }
     lines.push(JSON.stringify({ ...v, ping: await ping(v, offline.port), login: await login(v, offline.port), encryption: await encryption(v, online.port) }) + '\n')
     console.log(v.version)
   }
   offline.stop()
   online.stop()
-  fs.writeFileSync(path.join(__dirname, 'captures.jsonl'), lines.join(''))
+  fs.writeFileSync(file, lines.join(''))
   console.log(`${lines.length} versions, ${lines.join('').length} bytes`)
   process.exit(0)
 }
