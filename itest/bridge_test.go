@@ -22,7 +22,7 @@ import (
 // TestBridge lets real players do everything that changes where they are and whom they see, and compares what the
 // bridge makes of their packets with what the players and the server say themselves.
 func TestBridge(t *testing.T) {
-	versions := []string{"1.8.8", "1.12.2", "1.16.5", "1.19.4", "1.20.4", "1.21.4", "26.1"}
+	versions := []string{"1.8.8", "1.12.2", "1.16.5", "1.19.4", "1.20.4", "1.21.4", "26.1", "26.2", "26.3"}
 	if long() {
 		versions = versions[:0]
 		for _, v := range peer.Versions {

@@ -19,7 +19,7 @@ func utf(words ...string) (b []byte) {
 // TestCommandsAndPermissions: a command is the proxy's for those who may use it, and the server's for all others; the
 // operator level on the server counts.
 func TestCommandsAndPermissions(t *testing.T) {
-	for _, version := range []string{"1.8.8", "1.16.5", "1.19.4", "1.21.4"} {
+	for _, version := range []string{"1.8.8", "1.16.5", "1.19.4", "1.21.4", "26.2", "26.3"} {
 		alongside(t, version, func(t *testing.T) { permitted(t, version) })
 	}
 }

@@ -320,7 +320,7 @@ func stuckBackends(t *testing.T, version string) {
 // TestReconfiguration: a backend sends its players back to configuration, twice
 // in a row; they walk and talk on as if nothing had been.
 func TestReconfiguration(t *testing.T) {
-	versions := []string{"1.20.4", "1.21.4", "26.1"}
+	versions := []string{"1.20.4", "1.21.4", "26.1", "26.3"}
 	if long() {
 		versions = nil
 		for _, v := range peer.Versions {

@@ -32,7 +32,7 @@ func shown(t testing.TB, p *program, protocol int32, host string) (s pong) {
 }
 
 // twoVersions are an old one and a new one.
-var twoVersions = []string{"1.8.8", "26.1"}
+var twoVersions = []string{"1.8.8", "26.3"}
 
 // TestForcedHosts: real players come by different names and are on different servers, which they are told beforehand,
 // and again after the server they came for is gone.

@@ -177,7 +177,7 @@ func serveLimbo(t *testing.T, w *limbo.World) (addr string) {
 
 // TestLimboIsGenerated: what is checked in is what the generator makes of the packages that are installed.
 func TestLimboIsGenerated(t *testing.T) {
-	versions := []string{"1.8", "1.16.2", "26.1"}
+	versions := []string{"1.8", "1.16.2", "26.1", "26.2", "26.3"}
 	if long() {
 		versions = nil // all of them take half a minute
 	}

@@ -106,7 +106,7 @@ func (g *gatekeeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func TestOnline(t *testing.T) {
 	cases := []struct{ version, mode string }{
 		{"1.8.8", peer.BungeeGuard}, {"1.16.5", peer.Modern}, {"1.19.2", peer.Modern}, {"1.20.2", peer.Legacy},
-		{"1.21.4", peer.BungeeGuard}, {"26.1", peer.Modern},
+		{"1.21.4", peer.BungeeGuard}, {"26.1", peer.Modern}, {"26.2", peer.Legacy}, {"26.3", peer.Modern},
 	}
 	if long() {
 		cases = nil

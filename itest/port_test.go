@@ -173,7 +173,7 @@ func (x *portTest) status(t *testing.T) {
 	if s.Favicon != x.icon {
 		t.Errorf("the icon is %.40s… of %d characters", s.Favicon, len(s.Favicon))
 	}
-	if s.Version.Protocol != 769 || !strings.Contains(s.Version.Name, "1.8") || !strings.Contains(s.Version.Name, "26.1") {
+	if s.Version.Protocol != 769 || !strings.Contains(s.Version.Name, "1.8") || !strings.Contains(s.Version.Name, "26.3") {
 		t.Errorf("the version is %+v", s.Version)
 	}
 	if s.Players.Max != 77 || s.Players.Online != 0 || len(s.Players.Sample) != 0 {
@@ -277,7 +277,7 @@ func (x *portTest) legacy(t *testing.T) {
 		"FE 01": {{0xfe, 0x01}}, "FE 01 in two": {{0xfe}, {0x01}}, "FE 01 FA": {full}, "FE 01 FA in three": {full[:3], full[3:20], full[20:]},
 	} {
 		got := strings.Split(ask(parts...), "\x00")
-		if len(got) != 6 || got[0] != "§1" || got[1] != "127" || !strings.Contains(got[2], "26.1") || stripped(got[3]) != "Come closer" || !strings.Contains(got[3], "§6") || got[4] != "0" || got[5] != "77" {
+		if len(got) != 6 || got[0] != "§1" || got[1] != "127" || !strings.Contains(got[2], "26.3") || stripped(got[3]) != "Come closer" || !strings.Contains(got[3], "§6") || got[4] != "0" || got[5] != "77" {
 			t.Errorf("%s: %q", what, got)
 		}
 	}

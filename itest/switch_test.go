@@ -17,7 +17,7 @@ import (
 // new one, which sees them there, and whoever is there hears them within a second, over the socket they had from the
 // start. Then a server dies, and its players are on the other one.
 func TestSwitching(t *testing.T) {
-	for _, version := range []string{"1.8.8", "1.12.2", "1.16.5", "1.19.4", "1.20.4", "1.21.4", "26.1"} {
+	for _, version := range []string{"1.8.8", "1.12.2", "1.16.5", "1.19.4", "1.20.4", "1.21.4", "26.1", "26.2", "26.3"} {
 		alongside(t, version, func(t *testing.T) { switching(t, version) })
 	}
 }
