@@ -139,7 +139,7 @@ func hearEachOther(t *testing.T, v peer.Version, mode string, prepare ...func(*p
 
 // TestVoiceInTheBuiltInWorld needs no server but the program.
 func TestVoiceInTheBuiltInWorld(t *testing.T) {
-	for _, version := range []string{"1.8.8", "1.21.4"} {
+	for _, version := range []string{"1.8.8", "1.21.4", "26.3"} {
 		alongside(t, version, func(t *testing.T) {
 			p := start(t, "", "--offline")
 			bots := peer.NewBots(t, version)
