@@ -261,7 +261,7 @@ function teach () {
     for (const list of [require('minecraft-data').supportedVersions.pc, require('minecraft-protocol/src/version').supportedVersions, require('mineflayer/lib/version').testedVersions]) {
       if (!list.includes(name)) list.push(name)
     }
-    require('minecraft-data').versionsByMinecraftVersion.pc[name] ??= { ...version, dataVersion: 99999 }
+    require('minecraft-data').versionsByMinecraftVersion.pc[name] ??= { ...version, majorVersion: name, dataVersion: 99999 }
     require('mineflayer/lib/version').latestSupportedVersion = name
   }
   const compiled = require('minecraft-protocol/src/datatypes/compiler-minecraft')
