@@ -259,6 +259,7 @@ func Default() Config {
 			Whisper: 0.5, Shout: 2, Spectators: "spectators", Visibility: "tab-list",
 			Groups: Groups{
 				Enabled: true, Max: 200, Members: 100, Types: slices.Clone(GroupTypes), Passwords: true, Persistent: true,
+				Owned: 3, UnusedDays: 30,
 			},
 			Soundboard: true,
 			Sounds:     "sounds",

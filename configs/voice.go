@@ -28,6 +28,8 @@ type Groups struct {
 	Types      []string `yaml:"types"`       // that players may make: normal, open, isolated
 	Passwords  bool     `yaml:"passwords"`
 	Persistent bool     `yaml:"persistent"`
+	Owned      int      `yaml:"max-persistent"` // of one owner; 0: no limit
+	UnusedDays int      `yaml:"unused-days"`    // after which a persistent one ends; 0: never
 }
 
 // Listen lets a player hear a domain without being heard by it.
@@ -87,6 +89,9 @@ const pathBytes = "/abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ01234567
 // GroupTypes are the words of [Groups.Types].
 var GroupTypes = []string{"normal", "open", "isolated"}
 
+// maxUnused is ten years, in days.
+const maxUnused = 3653
+
 // maxRange is the farthest that a voice carries, in blocks, and maxTier what a tier may multiply that by.
 const (
 	maxRange = 1024
@@ -119,6 +124,12 @@ func (v *Voice) check(bad func(key, format string, args ...any)) {
 	}
 	if v.Groups.Members < 0 {
 		bad("voice.groups.max-members", "must not be negative; 0 is no limit")
+	}
+	if v.Groups.Owned < 0 {
+		bad("voice.groups.max-persistent", "must not be negative; 0 is no limit")
+	}
+	if v.Groups.UnusedDays < 0 || v.Groups.UnusedDays > maxUnused {
+		bad("voice.groups.unused-days", "%d: 1 to %d days; 0 is for ever", v.Groups.UnusedDays, maxUnused)
 	}
 	for _, t := range v.Groups.Types {
 		if !slices.Contains(GroupTypes, t) {

@@ -64,6 +64,8 @@ var doors = map[string][]string{
 	"github.com/gopxl/beep/v2":            {"voice/soundfile"},
 	"github.com/Tnze/go-mc":               {"proxy/packet", "proxy/auth"},
 	"github.com/spf13/pflag":              {"cmd/earshot"},
+	"github.com/mtibben/confusables":      {"voice/group"},
+	"golang.org/x/text":                   {"voice/group"},
 	"golang.org/x/term":                   {"bridge/commands"},
 	"github.com/goccy/go-yaml":            {"configs"},
 	"github.com/prometheus/client_golang": {"bridge/admin"},

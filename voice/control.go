@@ -8,6 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -26,6 +27,7 @@ const (
 	CreateGroups = hub.CreateGroups // socketsvc.groups.create
 	Invite       = hub.Invite       // socketsvc.groups.invite
 	AdminGroups  = hub.AdminGroups  // socketsvc.groups.admin
+	KeepGroups   = hub.KeepGroups   // socketsvc.groups.persistent
 	MuteExempt   = hub.MuteExempt   // socketsvc.mute.exempt
 
 	// Open is for a player who has not been evaluated yet.
@@ -77,6 +79,12 @@ func (g *Gateway) Mutes() ([]mute.Record, error) { return g.hub.Mutes() }
 
 // MuteOf returns the mute on a player who is on the network, as the last turn knew it. It does not wait.
 func (g *Gateway) MuteOf(player uuid.UUID) mute.State { return g.hub.MuteOf(player) }
+
+// ListGroups lists every group, as staff see them.
+func (g *Gateway) ListGroups() ([]group.Info, error) { return g.hub.Groups() }
+
+// RuleGroup carries out what staff want done with a group: RENAME, KICK or DELETE.
+func (g *Gateway) RuleGroup(r line.GroupRequest) (line.Code, error) { return g.hub.RuleGroup(r) }
 
 // SetGroups changes the settings of groups. Switched off, requests close with 1003 and groups mean nothing, but are kept.
 func (g *Gateway) SetGroups(l group.Limits) error { return g.hub.SetGroups(l) }

@@ -175,7 +175,8 @@ func TestStateOutlivesTheGateway(t *testing.T) {
 	}
 	s.until("they are counted", func() bool { return s.gw.Stats().Counts == Counts{Groups: 1, Members: 1, Mutes: 1} })
 	s.until("all is stored", func() bool { return st.Health().Waiting == 0 })
-	if got := records[mute.Record](t, st, store.Mutes); len(got) != 1 {
+	// The one that has lapsed is kept for a while, in case that the clock was wrong.
+	if got := records[mute.Record](t, st, store.Mutes); len(got) != 2 {
 		t.Errorf("stored: %v", got)
 	}
 }

@@ -29,6 +29,7 @@ const (
 	GroupsCreate = "socketsvc.groups.create"
 	GroupsInvite = "socketsvc.groups.invite"
 	GroupsAdmin  = "socketsvc.groups.admin"
+	GroupsKeep   = "socketsvc.groups.persistent"
 	MuteExempt   = "socketsvc.mute.exempt"
 )
 
@@ -36,7 +37,7 @@ const (
 func Defaults() []string {
 	return []string{
 		"earshot.command.server", "earshot.command.hub", "earshot.command.ping",
-		Speak, Listen, Soundboard, Groups, GroupsCreate, GroupsInvite,
+		Speak, Listen, Soundboard, Groups, GroupsCreate, GroupsInvite, GroupsKeep,
 	}
 }
 

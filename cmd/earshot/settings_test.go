@@ -102,6 +102,7 @@ var live = map[string]sample{
 	"voice.groups.enabled": {"", "VOICE_GROUPS_ENABLED=false"}, "voice.groups.max-groups": {"", "VOICE_GROUPS_MAX_GROUPS=7"},
 	"voice.groups.max-members": {"", "VOICE_GROUPS_MAX_MEMBERS=7"}, "voice.groups.types": {"", "VOICE_GROUPS_TYPES=[open]"},
 	"voice.groups.passwords": {"", "VOICE_GROUPS_PASSWORDS=false"}, "voice.groups.persistent": {"", "VOICE_GROUPS_PERSISTENT=false"},
+	"voice.groups.max-persistent": {"", "VOICE_GROUPS_MAX_PERSISTENT=7"}, "voice.groups.unused-days": {"", "VOICE_GROUPS_UNUSED_DAYS=7"},
 	"voice.domains":            {"", "VOICE_DOMAINS={d: [" + somebody + "]}"},
 	"voice.listens":            {"VOICE_DOMAINS={d: []}", "VOICE_LISTENS=[{listener: " + somebody + ", domain: d}]"},
 	"voice.listens.*.listener": {"VOICE_DOMAINS={d: []}\nVOICE_LISTENS=[{listener: " + somebody + ", domain: d}]", "VOICE_LISTENS=[{listener: " + other + ", domain: d}]"},

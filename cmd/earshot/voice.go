@@ -43,7 +43,10 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	}
 	c.SoundboardOff, c.Sounds = !v.Soundboard, v.Sounds
 	g := v.Groups
-	c.Groups = group.Limits{Enabled: g.Enabled, Groups: g.Max, Members: g.Members, Passwords: g.Passwords, Persistent: g.Persistent}
+	c.Groups = group.Limits{
+		Enabled: g.Enabled, Groups: g.Max, Members: g.Members, Passwords: g.Passwords, Persistent: g.Persistent,
+		Owned: g.Owned, Unused: time.Duration(g.UnusedDays) * 24 * time.Hour,
+	}
 	for t, word := range configs.GroupTypes { // in the order of line's
 		c.Groups.Types[line.GroupType(t)] = slices.Contains(g.Types, word)
 	}
@@ -87,7 +90,7 @@ var nodes = []struct {
 }{
 	{perm.Speak, voice.Speak}, {perm.Listen, voice.Listen}, {perm.Soundboard, voice.Soundboard}, {perm.Groups, voice.UseGroups},
 	{perm.GroupsCreate, voice.CreateGroups}, {perm.GroupsInvite, voice.Invite}, {perm.GroupsAdmin, voice.AdminGroups},
-	{perm.MuteExempt, voice.MuteExempt},
+	{perm.GroupsKeep, voice.KeepGroups}, {perm.MuteExempt, voice.MuteExempt},
 }
 
 // notices are the texts of why somebody is not heard.

@@ -20,8 +20,9 @@ import (
 // Times and counts of groups. Away is this product's choice, the others are the protocol's.
 const (
 	InviteTime = 60 * time.Second // an invitation lives
-	Misses     = 5                // wrong passwords for one group, after which the rest of MissTime misses unchecked
+	Misses     = 5                // wrong passwords of one player for one group, after which the rest of MissTime misses unchecked
 	MissTime   = time.Minute      // from the first miss
+	Declines   = 2                // of one group by one player, after which it gets no invitation into it for the rest of MissTime
 	Away       = 30 * time.Second // a member keeps its place after its connection has ended
 )
 
@@ -33,12 +34,15 @@ type Limits struct {
 	Types      [line.GroupTypes]bool
 	Passwords  bool
 	Persistent bool
+	Owned      int           // persistent ones of one owner at most, who is no administrator; 0 is no limit
+	Unused     time.Duration // after which a persistent one ends that nobody has been in; 0 is never
 }
 
 // Actor is who asks for something.
 type Actor struct {
 	ID   uuid.UUID
 	May  line.GroupCaps
+	Keep bool     // may make persistent groups
 	Sees []uint64 // the slots of those of whom it may know, one bit each; nil: of everybody
 }
 
@@ -46,8 +50,9 @@ type Actor struct {
 type State struct {
 	limits  Limits
 	groups  map[uuid.UUID]*group
-	order   []*group // as they were made
-	names   map[string]*group
+	order   []*group            // as they were made
+	names   map[string]*group   // by folded name
+	looks   map[string][]*group // by what names look like
 	players map[uuid.UUID]*player
 	slots   []*player // by slot
 	due     time.Time // no later than the first thing that ends by itself; zero: nothing does
@@ -72,6 +77,8 @@ type player struct {
 	away    time.Time
 	group   *group
 	invites []invite
+	// Of each group that it has declined, when the last times were.
+	declined map[*group][]time.Time
 }
 
 type invite struct {
@@ -85,14 +92,15 @@ type group struct {
 	hash          Hash
 	members       []*player // the longest-standing first
 	set           set       // of those who are connected
-	misses        int
-	missed        time.Time // the first of them
+	misses        misses
+	used          time.Time // of a persistent one: when somebody was in it, to a day
+	unused        time.Time // when it was first seen to be unused for too long
 }
 
 // New returns a state without groups.
 func New(l Limits) *State {
 	return &State{
-		limits: l, groups: make(map[uuid.UUID]*group), names: make(map[string]*group),
+		limits: l, groups: make(map[uuid.UUID]*group), names: make(map[string]*group), looks: make(map[string][]*group),
 		players: make(map[uuid.UUID]*player), dirty: make(map[uuid.UUID]struct{}), texts: make(map[string]string),
 	}
 }
@@ -101,6 +109,7 @@ func New(l Limits) *State {
 // it only means nothing.
 func (s *State) SetLimits(l Limits) {
 	s.limits = l
+	s.soon()
 	s.turnOver()
 }
 
@@ -188,7 +197,7 @@ func (s *State) player(id uuid.UUID) *player {
 
 // forget drops a player of whom nothing is left to know.
 func (s *State) forget(p *player) {
-	if p.slot < 0 && p.group == nil && len(p.invites) == 0 {
+	if p.slot < 0 && p.group == nil && len(p.invites) == 0 && len(p.declined) == 0 {
 		delete(s.players, p.id)
 	}
 }
@@ -252,7 +261,7 @@ func (s *State) Do(a Actor, r *line.GroupRequest, now time.Time) line.Code {
 	g := s.groups[r.Group]
 	switch r.Verb {
 	case line.Create:
-		return s.create(a, p, r)
+		return s.create(a, p, r, now)
 	case line.Leave:
 		if p.group == nil {
 			return line.NotInGroup
@@ -282,36 +291,46 @@ func (s *State) Do(a Actor, r *line.GroupRequest, now time.Time) line.Code {
 		if !p.uninvite(g) {
 			return line.NotFound
 		}
+		p.decline(g, now)
+		s.endsAt(now.Add(MissTime))
 		s.revision++
 		return line.OK
 	}
 }
 
-func (s *State) create(a Actor, p *player, r *line.GroupRequest) line.Code {
+func (s *State) create(a Actor, p *player, r *line.GroupRequest, now time.Time) line.Code {
 	l := &s.limits
+	name, named := cleanName(r.Name)
+	password := cleanPassword(r.Password)
 	switch {
 	case !a.May.Create:
 		return line.NoPermission
 	case p.group != nil:
 		return line.AlreadyInGroup
-	case !line.ValidGroupName(r.Name):
+	case !named:
 		return line.InvalidName
-	case r.Password != "" && !line.ValidPassword(r.Password):
+	case password != "" && !line.ValidPassword(password):
 		return line.InvalidPassword
 	case int(r.Type) >= len(l.Types) || !l.Types[r.Type]:
 		return line.TypeNotAllowed
-	case r.Password != "" && !l.Passwords:
+	case password != "" && !l.Passwords:
 		return line.PasswordsNotAllowed
-	case r.Persistent && !l.Persistent:
+	case r.Persistent && !(l.Persistent && a.Keep):
 		return line.PersistentNotAllowed
-	case s.names[fold(r.Name)] != nil:
+	case s.taken(name, nil):
 		return line.NameTaken
 	case l.Groups > 0 && len(s.groups) >= l.Groups:
 		return line.TooManyGroups
+	case r.Persistent && l.Owned > 0 && !a.May.Admin && s.owned(p.id) >= l.Owned:
+		return line.TooManyGroups
 	}
-	g := s.add(line.GroupRow{ID: uuid.New(), Type: r.Type, Persistent: r.Persistent, Owner: p.id, Name: r.Name})
-	if r.Password != "" {
-		g.lock(newHash(r.Password))
+	g := s.add(line.GroupRow{ID: uuid.New(), Type: r.Type, Persistent: r.Persistent, Owner: p.id, Name: name})
+	if password != "" {
+		g.lock(newHash(password))
+	}
+	if g.Persistent {
+		g.used = now.Round(0).UTC()
+		s.endsAt(now.Add(usedEvery))
 	}
 	s.enter(p, g)
 	s.store(g)
@@ -324,32 +343,23 @@ func (s *State) join(p *player, g *group, password string, now time.Time) line.C
 		return line.AlreadyInGroup
 	case s.full(g):
 		return line.GroupFull
-	case g.Locked && !g.opens(password, now):
+	case g.Locked && !g.opens(p.id, password, now):
 		return line.WrongPassword
 	}
 	s.enter(p, g)
 	return line.OK
 }
 
-// opens checks a password and counts a miss. After too many of them it does not check until the minute is over, so that
-// trying costs more time than there is. No password at all is no guess.
-func (g *group) opens(password string, now time.Time) bool {
-	if password == "" {
+// opens checks a password and counts a miss. Who has missed too often is not checked until the minute is over, so that
+// trying costs more time than there is, and the guesses of others do not count for anybody. No password at all is no guess.
+func (g *group) opens(who uuid.UUID, password string, now time.Time) bool {
+	if password == "" || !g.misses.may(who, now) {
 		return false
 	}
-	if now.Sub(g.missed) >= MissTime {
-		g.misses = 0
-	}
-	if g.misses >= Misses {
-		return false
-	}
-	if g.hash.Matches(password) {
+	if g.hash.Matches(cleanPassword(password)) || g.hash.Matches(password) { // of an Earshot that took passwords as they came
 		return true
 	}
-	if g.misses == 0 {
-		g.missed = now
-	}
-	g.misses++
+	g.misses.add(who, now)
 	return false
 }
 
@@ -364,7 +374,7 @@ func (s *State) invite(a Actor, p *player, g *group, target uuid.UUID, now time.
 	switch {
 	case t == nil:
 		return line.NotFound
-	case t.group == g || t.invited(g):
+	case t.group == g || t.invited(g) || t.declines(g, now):
 		return line.AlreadyInvited
 	case len(t.invites) >= line.MaxInvitations:
 		return line.InboxFull
@@ -410,23 +420,24 @@ func (s *State) move(a Actor, g *group, r *line.GroupRequest) line.Code {
 func (s *State) edit(a Actor, g *group, r *line.GroupRequest) line.Code {
 	switch r.Verb {
 	case line.Rename:
-		if !line.ValidGroupName(r.Name) {
+		name, ok := cleanName(r.Name)
+		if !ok {
 			return line.InvalidName
 		}
-		if other := s.names[fold(r.Name)]; other != nil && other != g {
+		if s.taken(name, g) {
 			return line.NameTaken
 		}
-		s.rename(g, r.Name)
+		s.rename(g, name)
 	case line.Password:
 		switch {
 		case r.Password == "":
 			g.lock(Hash{})
-		case !line.ValidPassword(r.Password):
+		case r.Password == line.Garbled || !line.ValidPassword(cleanPassword(r.Password)):
 			return line.InvalidPassword
 		case !s.limits.Passwords:
 			return line.PasswordsNotAllowed
 		default:
-			g.lock(newHash(r.Password))
+			g.lock(newHash(cleanPassword(r.Password)))
 		}
 	case line.Type:
 		if int(r.Type) >= len(s.limits.Types) || !s.limits.Types[r.Type] {
@@ -458,7 +469,7 @@ func (s *State) add(r line.GroupRow) *group {
 	g := &group{GroupRow: r, set: make(set, s.words)}
 	s.groups[g.ID] = g
 	s.order = append(s.order, g)
-	s.names[fold(g.Name)] = g
+	s.name(g, g.Name)
 	s.turnOver()
 	return g
 }
@@ -472,21 +483,20 @@ func (s *State) remove(g *group) {
 	}
 	g.members = nil
 	for _, p := range s.players {
-		if p.uninvite(g) {
-			s.forget(p)
-		}
+		p.uninvite(g)
+		delete(p.declined, g)
+		s.forget(p)
 	}
 	delete(s.groups, g.ID)
-	delete(s.names, fold(g.Name))
+	s.unname(g)
 	s.order = slices.DeleteFunc(s.order, func(o *group) bool { return o == g })
 	s.store(g)
 	s.turnOver()
 }
 
 func (s *State) rename(g *group, name string) {
-	delete(s.names, fold(g.Name))
-	g.Name = name
-	s.names[fold(name)] = g
+	s.unname(g)
+	s.name(g, name)
 }
 
 func (s *State) retype(g *group, t line.GroupType) {
@@ -501,7 +511,7 @@ func (s *State) retype(g *group, t line.GroupType) {
 
 // lock sets the password; the zero hash is none.
 func (g *group) lock(h Hash) {
-	g.hash, g.Locked, g.misses = h, h != Hash{}, 0
+	g.hash, g.Locked, g.misses = h, h != Hash{}, misses{}
 }
 
 // enter makes p a member, wherever it was before.
@@ -510,6 +520,9 @@ func (s *State) enter(p *player, g *group) {
 	s.leave(p)
 	p.group = g
 	g.members = append(g.members, p)
+	if g.Persistent {
+		s.soon() // it is in use
+	}
 	s.place(p)
 	s.turnOver()
 }
@@ -528,8 +541,10 @@ func (s *State) leave(p *player) {
 	case len(g.members) == 0 && !g.Persistent:
 		s.remove(g)
 	case len(g.members) > 0 && g.Owner == p.id:
-		g.Owner = g.members[0].id
-		s.store(g)
+		if heir := s.heir(g); heir != g.Owner {
+			g.Owner = heir
+			s.store(g)
+		}
 	}
 	s.turnOver()
 }
@@ -545,6 +560,21 @@ func (p *player) uninvite(g *group) bool {
 	return len(p.invites) < n
 }
 
+// decline notes that p has declined an invitation into the group.
+func (p *player) decline(g *group, now time.Time) {
+	if p.declined == nil {
+		p.declined = make(map[*group][]time.Time)
+	}
+	times := append(p.declined[g], now)
+	p.declined[g] = times[max(len(times)-Declines, 0):]
+}
+
+// declines tells whether p has declined the group so often within the last minute that nobody may ask for now.
+func (p *player) declines(g *group, now time.Time) bool {
+	times := p.declined[g]
+	return len(times) >= Declines && now.Sub(times[0]) < MissTime
+}
+
 // endsAt says that something ends then.
 func (s *State) endsAt(t time.Time) {
 	if s.due.IsZero() || t.Before(s.due) {
@@ -552,7 +582,7 @@ func (s *State) endsAt(t time.Time) {
 	}
 }
 
-// Expire ends the invitations and the places of absent members whose time is over. next is when it has to be called
+// Expire ends the invitations and the places of absent members whose time is over, and persistent groups that are unused. next is when it has to be called
 // again, zero when nothing ends by itself. It is cheap to call when nothing is due.
 func (s *State) Expire(now time.Time) (next time.Time) {
 	if s.due.IsZero() || now.Before(s.due) {
@@ -572,8 +602,15 @@ func (s *State) Expire(now time.Time) (next time.Time) {
 		p.invites = slices.DeleteFunc(p.invites, func(i invite) bool { return !now.Before(i.until) })
 		if len(p.invites) < n {
 			s.revision++
-			s.forget(p)
 		}
+		for g, times := range p.declined {
+			if last := times[len(times)-1].Add(MissTime); now.Before(last) {
+				s.endsAt(last)
+			} else {
+				delete(p.declined, g)
+			}
+		}
+		s.forget(p)
 		for _, i := range p.invites {
 			s.endsAt(i.until)
 		}
@@ -584,6 +621,7 @@ func (s *State) Expire(now time.Time) (next time.Time) {
 		s.leave(p)
 		s.forget(p)
 	}
+	s.sweep(now)
 	return s.due
 }
 

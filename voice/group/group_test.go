@@ -40,7 +40,7 @@ func sit(t *testing.T, l Limits, people int) *table {
 }
 
 func (b *table) do(who uuid.UUID, may line.GroupCaps, r line.GroupRequest) line.Code {
-	return b.s.Do(Actor{ID: who, May: may}, &r, b.now)
+	return b.s.Do(Actor{ID: who, May: may, Keep: true}, &r, b.now)
 }
 
 // ask expects a code.
@@ -187,13 +187,15 @@ func TestFiveMissesAMinute(t *testing.T) {
 	b := sit(t, open, 4)
 	g, other := b.create(anna, "g", locked("right")), b.create(dora, "other", locked("right"))
 	b.ask(ben, line.WrongPassword, join(g, "")) // no guess
-	for i := range Misses {
-		b.ask([]uuid.UUID{ben, cleo}[i%2], line.WrongPassword, join(g, "wrong"))
+	for range Misses {
+		b.ask(ben, line.WrongPassword, join(g, "wrong"))
 		b.now = b.now.Add(10 * time.Second)
 	}
 	b.ask(ben, line.WrongPassword, join(g, "right"))
 	b.ask(ben, line.OK, join(other, "right")) // it is about one group
 	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.s.Exit(ben, b.now) // to come back is no way around it
+	b.s.Enter(ben, 1)
 	b.now = start.Add(MissTime - time.Nanosecond)
 	b.ask(ben, line.WrongPassword, join(g, "right"))
 	b.now = start.Add(MissTime)
@@ -204,10 +206,301 @@ func TestFiveMissesAMinute(t *testing.T) {
 	}
 	b.ask(ben, line.OK, join(g, "right"))
 	// A new password starts anew.
-	b.ask(cleo, line.WrongPassword, join(g, "wrong"))
+	for range Misses {
+		b.ask(cleo, line.WrongPassword, join(g, "wrong"))
+	}
 	b.ask(cleo, line.WrongPassword, join(g, "right"))
 	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Password, Group: g, Password: "new"})
 	b.ask(cleo, line.OK, join(g, "new"))
+}
+
+// Whoever guesses at a group's password shuts out nobody but himself: neither one stranger nor a crowd of them. A crowd has
+// one guess a minute each.
+func TestNobodyIsLockedOutByTheGuessesOfOthers(t *testing.T) {
+	b := sit(t, open, 250)
+	g := b.create(anna, "g", locked("right"))
+	for minute := range 3 {
+		b.now = start.Add(time.Duration(minute) * MissTime)
+		for range 100 {
+			b.ask(cleo, line.WrongPassword, join(g, "wrong"))
+		}
+		b.ask(ben, line.OK, join(g, "right"))
+		b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	}
+	b.now = b.now.Add(MissTime)
+	for i := 4; i < 200; i++ {
+		b.ask(person(i), line.WrongPassword, join(g, "wrong"))
+	}
+	b.ask(ben, line.OK, join(g, "right"))
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(person(199), line.WrongPassword, join(g, "right")) // a second guess of the crowd
+	b.ask(person(200), line.WrongPassword, join(g, "wrong")) // and a first
+	b.ask(person(200), line.WrongPassword, join(g, "right"))
+	b.now = b.now.Add(MissTime)
+	b.ask(person(199), line.OK, join(g, "right"))
+	if n := len(b.s.groups[g].misses.by); n > maxGuessers {
+		t.Errorf("%d guessers are remembered", n)
+	}
+}
+
+// A bound for each owner keeps one player from taking all places for good, however ownership is passed on.
+func TestPersistentGroupsAreBoundedByOwner(t *testing.T) {
+	l := open
+	l.Groups, l.Owned = 200, 3
+	b := sit(t, l, 4)
+	make := func(who uuid.UUID, n int, want line.Code) {
+		t.Helper()
+		b.ask(who, want, line.GroupRequest{Verb: line.Create, Name: fmt.Sprint(who[15], "spam", n), Persistent: true})
+	}
+	for n := range 3 {
+		make(anna, n, line.OK)
+		b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	}
+	make(anna, 3, line.TooManyGroups)
+	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Create, Name: "just for now"})
+	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	// Handed on to a friend, as far as the friend has room: ben gets three, and the others stay anna's.
+	groups := append([]*group(nil), b.s.order...)
+	for n := 4; ; n++ {
+		if got := b.do(anna, all, line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("on", n), Persistent: true}); got != line.OK {
+			if got != line.TooManyGroups || n > 8 {
+				t.Errorf("%v after %d", got, n)
+			}
+			for _, g := range groups {
+				b.do(ben, all, join(g.ID, ""))
+				b.do(anna, all, join(g.ID, ""))
+				b.do(anna, all, on(line.Leave, uuid.Nil))
+				b.do(ben, all, on(line.Leave, uuid.Nil))
+			}
+			if b.s.owned(anna) == 3 {
+				break
+			}
+			continue
+		}
+		groups = append(groups, b.s.order[len(b.s.order)-1])
+		b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	}
+	if a, c := b.s.owned(anna), b.s.owned(ben); a > 3 || c > 3 {
+		t.Errorf("anna owns %d, ben %d", a, c)
+	}
+	make(cleo, 1, line.OK)
+	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
+	for n := range 5 {
+		if got := b.do(dora, admin, line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("staff", n), Persistent: true}); got != line.OK {
+			t.Errorf("staff: %v", got)
+		}
+		b.ask(dora, line.OK, on(line.Leave, uuid.Nil))
+	}
+	if got := b.s.Do(Actor{ID: cleo, May: all}, &line.GroupRequest{Verb: line.Create, Name: "x", Persistent: true}, b.now); got != line.PersistentNotAllowed {
+		t.Errorf("without the permission: %v", got)
+	}
+}
+
+// A persistent group that nobody is in ends after the time set, by a clock that has not just jumped; one that is used stays.
+func TestUnusedPersistentGroupsEnd(t *testing.T) {
+	l := open
+	l.Unused = 30 * 24 * time.Hour
+	b := sit(t, l, 4)
+	unused := b.create(anna, "unused", persistent)
+	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	used := b.create(anna, "used", persistent)
+	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	occupied := b.create(ben, "occupied", persistent)
+	b.s.Changes()
+	there := func(want ...uuid.UUID) {
+		t.Helper()
+		var got []uuid.UUID
+		for _, i := range b.s.List() {
+			got = append(got, i.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("after %v: %v, want %v", b.now.Sub(start), got, want)
+		}
+	}
+	pass := func(d time.Duration) {
+		for end := b.now.Add(d); b.now.Before(end); {
+			b.now = b.now.Add(min(end.Sub(b.now), 6*time.Hour))
+			b.s.Expire(b.now)
+		}
+	}
+	pass(20 * 24 * time.Hour)
+	if put, gone := b.s.Changes(); len(gone) != 0 || len(put) != 1 || put[0].ID != occupied {
+		t.Errorf("that it is in use is stored: %v %v", put, gone)
+	}
+	b.ask(cleo, line.OK, join(used, ""))
+	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
+	there(unused, used, occupied)
+	pass(9 * 24 * time.Hour)
+	// The clock jumps a year ahead for half an hour.
+	right := b.now
+	for m := range 30 {
+		b.now = right.Add(365*24*time.Hour + time.Duration(m)*time.Minute)
+		b.s.Expire(b.now)
+	}
+	there(unused, used, occupied)
+	b.now = right.Add(30 * time.Minute)
+	b.s.soon() // a turn of the clock put right
+	b.s.Expire(b.now)
+	pass(2 * 24 * time.Hour)
+	there(used, occupied)
+	if put, gone := b.s.Changes(); !slices.Equal(gone, []uuid.UUID{unused}) {
+		t.Errorf("stored: %v %v", put, gone)
+	}
+	l.Unused = 0
+	b.s.SetLimits(l)
+	pass(90 * 24 * time.Hour)
+	there(used, occupied)
+	l.Unused = 24 * time.Hour // and with a reload it is in force
+	b.s.SetLimits(l)
+	pass(24 * time.Hour)
+	there(occupied)
+}
+
+// After two declines within a minute nobody can ask for that group again until the minute is over, whoever invites, and
+// whether or not the player comes back by another connection.
+func TestTwoDeclinesAMinute(t *testing.T) {
+	b := sit(t, open, 4)
+	g := b.create(anna, "g")
+	b.ask(cleo, line.OK, join(g, ""))
+	h := b.create(dora, "h")
+	for i := range Declines {
+		b.ask(anna, line.OK, invites(g, ben))
+		b.now = b.now.Add(10 * time.Second)
+		b.ask(ben, line.OK, on(line.Decline, g))
+		b.now = start.Add(time.Duration(i+1) * 15 * time.Second)
+	}
+	b.ask(anna, line.AlreadyInvited, invites(g, ben))
+	b.ask(cleo, line.AlreadyInvited, invites(g, ben))
+	b.ask(dora, line.OK, invites(h, ben)) // it is about one group
+	b.s.Exit(ben, b.now)
+	b.s.Enter(ben, 1)
+	b.now = start.Add(10*time.Second + MissTime - 1)
+	b.ask(anna, line.AlreadyInvited, invites(g, ben))
+	b.ask(ben, line.OK, join(g, "")) // to join is always open
+	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.now = b.now.Add(1)
+	b.ask(anna, line.OK, invites(g, ben))
+	// One decline does not count, nor does one that is a minute ago, nor an invitation that has lapsed.
+	b.now = b.now.Add(2 * MissTime)
+	b.ask(anna, line.OK, invites(g, ben))
+	b.ask(ben, line.OK, on(line.Decline, g))
+	b.now = b.now.Add(MissTime)
+	b.ask(anna, line.OK, invites(g, ben))
+	b.ask(ben, line.OK, on(line.Decline, g))
+	b.ask(anna, line.OK, invites(g, ben))
+	b.now = b.now.Add(3 * MissTime)
+	b.s.Expire(b.now)
+	b.s.Exit(ben, b.now)
+	if _, known := b.s.players[ben]; known {
+		t.Error("ben is remembered for ever")
+	}
+}
+
+// Names that cannot be told apart are one, and names that cannot be seen are none.
+func TestNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"Staff": "Staff", " Staff\t": "Staff", "\u3000a\u3000": "a", "\uff33taff": "Staff", "gru\u0308n": "grün", "ﬁre": "fire", "a b": "a b",
+		"日本語": "日本語", "Ünïté 1": "Ünïté 1", "\U0001f600": "\U0001f600", "★": "★",
+		"": "", " ": "", "\u200b": "", "\u3164": "", "\u115f": "", "\u2800": "", "\u2800 \u2800": "", "Sta\u034fff": "", "Staff\ufe0f": "", "\u00ad": "",
+		"a\u2028b": "", "a\u2029b": "", "\u202eABC": "", "x\u00a7cred": "", "\u0301\u0301": "", "\U000e0100a": "", "\U000e0041a": "", "\u180ba": "", "\u17b4x": "",
+		"\ufdfa\ufdfa":          "", // which is 36 characters by their form
+		strings.Repeat("a", 24): strings.Repeat("a", 24), strings.Repeat("a", 25): "", strings.Repeat("ﬃ", 9): "",
+	} {
+		got, ok := cleanName(name)
+		if !ok {
+			got = ""
+		}
+		if got != want {
+			t.Errorf("%q is kept as %q, want %q", name, got, want)
+		}
+	}
+	for name, others := range map[string][]string{
+		"Staff":  {"staff", "STAFF", "Staff ", "St\u0430ff", "\u0455taff", "\uff33\uff34\uff21\uff26\uff26", "\U0001d412taff"},
+		"admin":  {"ADMlN", "adrnin", "\u0430dmin"},
+		"Iron":   {"lron", "1ron", "|ron", "IRON"},
+		"Team 0": {"Team O", "team o", "Team\u00a00", "Team  0"},
+		"грим":   {"ГРИМ", "\u0433\u0440\u0438\u043c"},
+	} {
+		b := sit(t, open, 2)
+		b.create(anna, name)
+		for _, o := range others {
+			if got := b.do(ben, all, line.GroupRequest{Verb: line.Create, Name: o}); got != line.NameTaken {
+				t.Fatalf("%q beside %q: %v", o, name, got)
+			}
+		}
+		g := b.create(ben, "something else")
+		b.ask(ben, line.NameTaken, line.GroupRequest{Verb: line.Rename, Group: g, Name: others[0]})
+		own, _ := b.s.Of(anna)
+		b.ask(anna, line.OK, line.GroupRequest{Verb: line.Rename, Group: own.ID, Name: others[0]}) // one's own may
+		b.ask(anna, line.OK, line.GroupRequest{Verb: line.Delete, Group: own.ID})
+		b.ask(ben, line.OK, line.GroupRequest{Verb: line.Rename, Group: g, Name: others[0]}) // and it is free again
+		b.ask(ben, line.OK, line.GroupRequest{Verb: line.Delete, Group: g})
+		if len(b.s.names)+len(b.s.looks) > 0 {
+			t.Errorf("%d names, %d looks are left", len(b.s.names), len(b.s.looks))
+		}
+	}
+	for a, o := range map[string]string{"mail": "mall", "Red": "Bed", "one": "two", "Team 1": "Team 2"} { // and these are two
+		b := sit(t, open, 2)
+		b.create(anna, a)
+		b.ask(ben, line.OK, line.GroupRequest{Verb: line.Create, Name: o})
+	}
+	// What is stored already stays, whatever it looks like.
+	b := sit(t, open, 1)
+	for _, n := range []string{"Staff", "St\u0430ff", " Staff"} {
+		if err := b.s.Apply(Record{ID: uuid.New(), Name: n, Type: "OPEN"}); err != nil {
+			t.Error(err)
+		}
+	}
+	b.ask(anna, line.NameTaken, line.GroupRequest{Verb: line.Create, Name: "STAFF"})
+}
+
+// The same letters are the same password, however they were typed.
+func TestPasswordsAreOneHoweverTheyWereTyped(t *testing.T) {
+	b := sit(t, open, 3)
+	g := b.create(anna, "g", locked("grün"))
+	b.ask(ben, line.OK, join(g, "gru\u0308n"))
+	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Password, Group: g, Password: "e\u0301te\u0301"})
+	b.ask(cleo, line.WrongPassword, join(g, "ete"))
+	b.ask(cleo, line.OK, join(g, "\u00e9t\u00e9"))
+	old := newHash("u\u0308") // of an Earshot that took it as it came
+	b.s.groups[g].lock(old)
+	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(cleo, line.OK, join(g, "u\u0308"))
+	b.ask(anna, line.InvalidPassword, line.GroupRequest{Verb: line.Password, Group: g, Password: line.Garbled})
+}
+
+// Staff rule every group, whoever owns it and while groups are off, and see who is in it.
+func TestStaffRuleGroups(t *testing.T) {
+	b := sit(t, open, 4)
+	g := b.create(anna, "g", persistent, locked("p"))
+	b.ask(ben, line.OK, join(g, "p"))
+	b.s.Exit(ben, b.now)
+	b.create(cleo, "other")
+	b.s.SetLimits(Limits{})
+	if all := b.s.List(); len(all) != 2 || !slices.Equal(all[0].Members, []uuid.UUID{anna, ben}) || all[0].Owner != anna || !all[0].Used.Equal(start) || !all[0].Locked {
+		t.Errorf("listed %+v", all)
+	}
+	for _, c := range []struct {
+		r    line.GroupRequest
+		want line.Code
+	}{
+		{line.GroupRequest{Verb: line.Rename, Group: uuid.New(), Name: "x"}, line.NotFound},
+		{line.GroupRequest{Verb: line.Rename, Group: g, Name: "OTHER"}, line.NameTaken},
+		{line.GroupRequest{Verb: line.Rename, Group: g, Name: "\u200b"}, line.InvalidName},
+		{line.GroupRequest{Verb: line.Rename, Group: g, Name: "new"}, line.OK},
+		{line.GroupRequest{Verb: line.Kick, Group: g, Player: cleo}, line.NotInGroup},
+		{line.GroupRequest{Verb: line.Kick, Group: g, Player: ben}, line.OK}, // who is away
+		{line.GroupRequest{Verb: line.Move, Group: g, Player: ben}, line.NoPermission},
+		{line.GroupRequest{Verb: line.Delete, Group: g}, line.OK},
+		{line.GroupRequest{Verb: line.Delete, Group: g}, line.NotFound},
+	} {
+		if got := b.s.Rule(&c.r); got != c.want {
+			t.Errorf("%v: %v, want %v", c.r, got, c.want)
+		}
+	}
+	if put, gone := b.s.Changes(); len(put) != 0 || !slices.Equal(gone, []uuid.UUID{g}) || len(b.s.List()) != 1 {
+		t.Errorf("stored %v %v", put, gone)
+	}
 }
 
 func TestInvitations(t *testing.T) {

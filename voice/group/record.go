@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 
@@ -88,6 +89,7 @@ type Record struct {
 	Type     string    `json:"type"` // the word that travels
 	Owner    uuid.UUID `json:"owner"`
 	Password Hash      `json:"password,omitzero"`
+	Used     time.Time `json:"used,omitzero"` // when somebody was in it, to a day; zero: not known
 }
 
 // LogValue is what may stand in a log.
@@ -110,7 +112,7 @@ func (r *Record) Check() error {
 }
 
 func (g *group) record() Record {
-	return Record{g.ID, g.Name, g.Type.String(), g.Owner, g.hash}
+	return Record{g.ID, g.Name, g.Type.String(), g.Owner, g.hash, g.used}
 }
 
 // store notes that the store has to learn of a change.
@@ -161,7 +163,8 @@ func (s *State) Apply(r Record) error {
 	}
 	s.rename(g, r.Name)
 	s.retype(g, t)
-	g.Persistent, g.Owner = true, r.Owner
+	g.Persistent, g.Owner, g.used = true, r.Owner, r.Used.Round(0).UTC()
+	s.soon()
 	if g.hash != r.Password {
 		g.lock(r.Password)
 	}

@@ -14,9 +14,21 @@ func (h *Hub) Ask(m *Member, r line.GroupRequest) {
 		if m.at < 0 {
 			return // the connection ended first
 		}
-		code := h.groups.Do(group.Actor{ID: m.Player.ID, May: m.bits.groupCaps(), Sees: m.Sees()}, &r, now)
+		code := h.groups.Do(group.Actor{ID: m.Player.ID, May: m.bits.groupCaps(), Keep: m.bits.has(KeepGroups), Sees: m.Sees()}, &r, now)
 		h.answers = append(h.answers, answer{m, line.GroupResult{Verb: r.Verb, Code: code}})
 	}}})
+}
+
+// Groups lists every group.
+func (h *Hub) Groups() (all []group.Info, err error) {
+	err = h.Do(func(time.Time) { all = h.groups.List() })
+	return all, err
+}
+
+// RuleGroup carries out what staff want done with a group; see [group.State.Rule].
+func (h *Hub) RuleGroup(r line.GroupRequest) (code line.Code, err error) {
+	err = h.Do(func(time.Time) { code = h.groups.Rule(&r) })
+	return code, err
 }
 
 // answer is what a request has come to.

@@ -20,9 +20,10 @@ const (
 	Invite                        // socketsvc.groups.invite
 	AdminGroups                   // socketsvc.groups.admin
 	MuteExempt                    // socketsvc.mute.exempt
+	KeepGroups                    // socketsvc.groups.persistent
 
 	// Open is what everybody may of whom nothing else is known, as a player who has not been evaluated yet.
-	Open = Speak | Listen | Soundboard | UseGroups | CreateGroups | Invite
+	Open = Speak | Listen | Soundboard | UseGroups | CreateGroups | Invite | KeepGroups
 )
 
 func (b Bits) has(all Bits) bool { return b&all == all }
