@@ -262,6 +262,8 @@ func TestSaysWhatIsUnsafe(t *testing.T) {
 			p.says(1, s)
 		}
 	}
+	full := start(t, "online: true\nbungeecord: full\nservers: {a: {address: '127.0.0.1:1', bungeecord: self}, b: {address: '127.0.0.1:2'}}\n")
+	full.says(1, "UNSAFE  bungeecord: full: plugins on b may move, message and kick the players of every server")
 	t.Setenv("EARSHOT_PORT", "tcp://10.0.0.1:25565") // as Kubernetes has it beside a service of that name
 	p := start(t, "online: true\n")
 	until(t, "the banner", func() bool {

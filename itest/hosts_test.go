@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -152,6 +154,54 @@ hosts:
 	}
 	line.mend()
 	check(short, "all.example.net", theirs, 1, 1000)
+}
+
+// TestOddSample: what a plugin puts into the sample of a server does not keep clients from reading the list; what they can
+// read they see.
+func TestOddSample(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	const ann = `{"name":"Ann","id":"069a79f4-44e9-4726-a5be-fca90e38aaf5"}`
+	answer := `{"version":{"name":"x","protocol":765},"description":"from behind","players":{"max":20,"online":3,"sample":[` +
+		ann + `,{"name":"x","id":""},{"name":"x"},{"name":"x","id":null},{"name":"x","id":[1,2,3,4]},{"id":"069a79f4-44e9-4726-a5be-fca90e38aaf5"},` +
+		`{"name":"x","id":"069a79f444e94726a5befca90e38aaf5"},"x",null]}}`
+	go func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				r, w := frame.NewReader(c, frame.Limits{}), frame.NewWriter(c)
+				for n := range 3 { // handshake, request, and perhaps a ping
+					f, err := r.Next()
+					if err != nil {
+						return
+					}
+					body, _ := r.Body(f)
+					switch {
+					case n == 1:
+						w.Packet(0, field.AppendString(nil, answer))
+					case n == 2:
+						w.Packet(1, body)
+					}
+				}
+			}()
+		}
+	}()
+	p := start(t, fmt.Sprintf("online: false\ntry: [a]\nservers: {a: {address: %q}}\nstatus: {passthrough: [all]}\n", ln.Addr()))
+	s := shown(t, p, 765, "localhost")
+	until(t, "the server's answer", func() bool {
+		s = shown(t, p, 765, "localhost")
+		return strings.Contains(string(s.Description), "from behind")
+	})
+	if n := s.Players.Sample; len(n) != 1 || n[0].Name != "Ann" || n[0].ID != "069a79f4-44e9-4726-a5be-fca90e38aaf5" {
+		t.Errorf("the sample is %+v", n)
+	}
 }
 
 // TestLite: players of every version, and of none that there is, play on a server that sees their own connection: every

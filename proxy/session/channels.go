@@ -58,8 +58,10 @@ func (s *Session) clientMessage(e *event) verdict {
 		return handled
 	}
 	if most := s.set().MaxMessage; len(e.data) > most {
-		s.log.Warn("a client's plugin message is longer than allowed; the player is disconnected. limits.plugin-message allows more",
-			"channel", printable(e.channel), "bytes", len(e.data), "most", most)
+		if s.core.complaints.due("plugin message") {
+			s.log.Warn("a client's plugin message is longer than allowed; the player is disconnected. limits.plugin-message allows more",
+				"channel", printable(e.channel), "bytes", len(e.data), "most", most)
+		}
 		return s.violation("plugin message of %d bytes on %s", len(e.data), printable(e.channel))
 	}
 	stated, prompt := true, false

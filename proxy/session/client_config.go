@@ -111,6 +111,9 @@ func (s *Session) answered(e *event) verdict {
 		s.undecoded(proto.KeepAlive)
 		return handled
 	}
+	if _, ours := s.alive.answer(id); ours {
+		return handled
+	}
 	for _, l := range []*link{s.current, s.inflight} {
 		if l == nil {
 			continue

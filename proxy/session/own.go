@@ -105,7 +105,9 @@ func (s *Session) keepAlive() {
 	if !ok || s.ending != endNone || s.in != s.out {
 		return
 	}
-	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, int64(rand.Int32())))
+	question := int64(rand.Int32())
+	s.alive.ask(question, s.out, time.Now())
+	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, question))
 }
 
 // take handles one event and lets the pump go on.

@@ -132,8 +132,9 @@ type Session struct {
 	mods       mods // what the client's mod loader answered to the backend it logged in with
 	timer      *time.Timer
 	deadline   deadline
-	nextAlive  time.Time // when to send a keep-alive of our own, while there is no backend
-	bundle     bool      // a backend that is gone left a bundle open
+	alive      keepAlives // that the proxy asked for itself
+	nextAlive  time.Time  // when to send a keep-alive of our own, while there is no backend
+	bundle     bool       // a backend that is gone left a bundle open
 	hook       Hook
 	ending     Ending
 
