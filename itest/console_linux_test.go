@@ -136,7 +136,7 @@ func TestVoiceOnTheConsole(t *testing.T) {
 		x.Type(command + "\r")
 		x.Await(answer)
 	}
-	says("voice", "/voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker>")
+	says("voice", "/voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker|group>")
 	says("voice why Ann Bob", "Ann has no voice connection.")
 	for _, s := range []*speaker{ann, bob} {
 		s.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Speakers: 1}})

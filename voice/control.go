@@ -83,6 +83,9 @@ func (g *Gateway) MuteOf(player uuid.UUID) mute.State { return g.hub.MuteOf(play
 // ListGroups lists every group, as staff see them.
 func (g *Gateway) ListGroups() ([]group.Info, error) { return g.hub.Groups() }
 
+// GroupNames are the names of the groups there are, as of the last turn. It does not wait.
+func (g *Gateway) GroupNames() []string { return g.hub.GroupNames() }
+
 // RuleGroup carries out what staff want done with a group: RENAME, KICK or DELETE.
 func (g *Gateway) RuleGroup(r line.GroupRequest) (line.Code, error) { return g.hub.RuleGroup(r) }
 

@@ -197,7 +197,7 @@ func TestSpeakers(t *testing.T) {
 
 func TestDeclareCompletion(t *testing.T) {
 	n, g, c := voiced(t)
-	g.domains, g.speakers = []Domain{{Name: "red"}, {Name: "rust"}}, []Speaker{{Name: "Stage"}}
+	g.domains, g.speakers, g.groups = []Domain{{Name: "red"}, {Name: "rust"}}, []Speaker{{Name: "Stage"}}, someGroups()
 	for text, want := range map[string]string{
 		"/voice d":                       "domain",
 		"/voice domain ":                 "add create delete list remove",
@@ -221,6 +221,12 @@ func TestDeclareCompletion(t *testing.T) {
 		"/voice speaker allow Stage a j": "jeb_",
 		"/voice speaker relay Stage j":   "jeb_",
 		"/voice speaker what ":           "",
+		"/voice group ":                  "delete info kick list rename",
+		"/voice group info ":             "Red",
+		"/voice group info red ":         "Team",
+		"/voice group delete r":          "Red",
+		"/voice group kick j":            "jeb_",
+		"/voice group info blue ":        "",
 	} {
 		s, ours := c.Table().Complete(&source{player: n.players[0]}, text)
 		var got []string
@@ -232,7 +238,7 @@ func TestDeclareCompletion(t *testing.T) {
 		}
 	}
 	// Each kind of thing has its own permission, for its completion too.
-	for _, name := range []string{"domain", "listen", "edge", "speaker"} {
+	for _, name := range []string{"domain", "listen", "edge", "speaker", "group"} {
 		src := &source{player: n.players[0], denied: []string{"earshot.command.voice." + name}}
 		for _, sub := range voiceWords([]string{name}, anyPart) {
 			src.heard = nil

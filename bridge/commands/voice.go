@@ -30,6 +30,7 @@ type Voice interface {
 	Unstored() (changes int, problem string)
 	Declarations
 	Speakers
+	Groups
 }
 
 // Clause is a part of a sentence: the text called voice-why- and its name, with values in it, each behind its name.
@@ -71,7 +72,7 @@ var voiceParts = slices.Concat([]voicePart{
 	{"muteall", "voice.mute", " <on|off>", (*Commands).muteAll, only(words("on", "off"))},
 	{"mutes", "voice.mute", "", (*Commands).mutes, nil},
 	{"why", "voice.why", " <speaker> <listener>", (*Commands).why, only(players, players)},
-}, declareParts, speakerParts)
+}, declareParts, speakerParts, groupParts)
 
 // suggester completes one argument.
 type suggester func(c *Commands, src Source) []packet.Suggestion

@@ -22,6 +22,7 @@ type gateway struct {
 	lost   int // changes that cannot be stored
 	declared
 	speaking
+	grouped
 }
 
 func (g *gateway) Mute(m Mute) error {
@@ -235,8 +236,8 @@ func TestVoiceErrors(t *testing.T) {
 		same(t, text, says(t, c, "voice "+text), "That did not work: no <red>luck")
 	}
 	g.broken = nil
-	same(t, "unknown", says(t, c, "voice x", "voice"), "Type /voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker>.",
-		"Type /voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker> [more].")
+	same(t, "unknown", says(t, c, "voice x", "voice"), "Type /voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker|group>.",
+		"Type /voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker|group> [more].")
 }
 
 // Each part needs its own permission, which is enough, and is not completed without.
@@ -253,7 +254,7 @@ func TestVoicePermissions(t *testing.T) {
 			}
 		}
 		s, _ := c.Table().Complete(src, "/voice ")
-		if want := 9 - len(strings.Fields(parts)); len(s.Matches) != want {
+		if want := 10 - len(strings.Fields(parts)); len(s.Matches) != want {
 			t.Errorf("without %s completed with %v", denied, s.Matches)
 		}
 	}
@@ -285,7 +286,7 @@ func TestVoicePermissions(t *testing.T) {
 func TestVoiceCompletion(t *testing.T) {
 	n, _, c := voiced(t)
 	for text, want := range map[string]string{
-		"/voice ":             "domain edge listen mute muteall mutes speaker unmute why",
+		"/voice ":             "domain edge group listen mute muteall mutes speaker unmute why",
 		"/voice mute n":       "new Notch",
 		"/voice mute jeb_ ":   "10m 1d 1h 7d",
 		"/voice mute jeb_ x ": "",

@@ -28,6 +28,14 @@ func (s *State) List() (all []Info) {
 	return all
 }
 
+// Names are the names of all groups.
+func (s *State) Names() (all []string) {
+	for _, g := range s.order {
+		all = append(all, g.Name)
+	}
+	return all
+}
+
 // Rule carries out what staff want done: RENAME, KICK or DELETE, of any group, also while groups are switched off.
 func (s *State) Rule(r *line.GroupRequest) line.Code {
 	g := s.groups[r.Group]

@@ -25,6 +25,23 @@ func (h *Hub) Groups() (all []group.Info, err error) {
 	return all, err
 }
 
+// GroupNames are those of the groups of the last turn. Any goroutine may ask.
+func (h *Hub) GroupNames() []string {
+	if names := h.groupNames.Load(); names != nil {
+		return *names
+	}
+	return nil
+}
+
+// nameGroups brings GroupNames up to date.
+func (h *Hub) nameGroups() {
+	if revision := h.groups.Revision(); h.groupNames.Load() == nil || revision != h.groupsNamed {
+		h.groupsNamed = revision
+		names := h.groups.Names()
+		h.groupNames.Store(&names)
+	}
+}
+
 // RuleGroup carries out what staff want done with a group; see [group.State.Rule].
 func (h *Hub) RuleGroup(r line.GroupRequest) (code line.Code, err error) {
 	err = h.Do(func(time.Time) { code = h.groups.Rule(&r) })

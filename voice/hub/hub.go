@@ -126,6 +126,8 @@ type Hub struct {
 	groupsOn atomic.Bool
 	domains  atomic.Pointer[[]string]
 
+	groupNames atomic.Pointer[[]string]
+
 	mu    sync.Mutex
 	inbox []arrival
 
@@ -143,16 +145,17 @@ type Hub struct {
 	players  []*world.Player // who was on the proxy in the last turn
 	poses    int             // members with pose
 
-	sessions  uint64
-	ranges    uint64 // counts the changes of which tiers there are
-	groups    *group.State
-	mutes     *mute.Book
-	mutesSeen uint64
-	muteNews  bool                         // some may have been made or lifted since tellMuted
-	muteKnown map[*world.Player]mute.State // what Muted was called with, of those who are muted
-	silenced  sync.Map                     // the same by UUID, for anybody
-	answers   []answer
-	late      []func() // to be done when the table is in force
+	sessions    uint64
+	ranges      uint64 // counts the changes of which tiers there are
+	groups      *group.State
+	groupsNamed uint64 // revision that groupNames is of
+	mutes       *mute.Book
+	mutesSeen   uint64
+	muteNews    bool                         // some may have been made or lifted since tellMuted
+	muteKnown   map[*world.Player]mute.State // what Muted was called with, of those who are muted
+	silenced    sync.Map                     // the same by UUID, for anybody
+	answers     []answer
+	late        []func() // to be done when the table is in force
 
 	standing     relation.Book
 	domainsAt    uint64 // revision that domains is of

@@ -64,6 +64,7 @@ func (h *Hub) settle(inbox []arrival) {
 	clear(h.late)
 	h.late = h.late[:0]
 	h.count()
+	h.nameGroups()
 	c, r := h.changes(), &replies{answers: h.answers}
 	h.answers = nil
 	done := func() {
