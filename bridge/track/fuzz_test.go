@@ -61,7 +61,7 @@ func FuzzSession(f *testing.F) {
 		player := reg.Add(uuid.UUID{1}, "Ann")
 		track := New(player, reg, v)
 		track.Failures = new(Failures)
-		track.Backend("lobby")
+		track.Backend("lobby", uuid.UUID{1})
 		for len(script) >= 4 {
 			d, p, n := proto.Dir(script[0]), proto.Packet(script[1]), int(script[2])<<8|int(script[3])
 			script = script[4:]

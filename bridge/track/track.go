@@ -131,7 +131,7 @@ func New(player *world.Player, reg *world.Registry, v *proto.Version) *Track {
 }
 
 // Backend tells from which backend packets come from now on. Nothing that the former one said holds any longer.
-func (t *Track) Backend(name string) {
+func (t *Track) Backend(name string, id uuid.UUID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.backend = name

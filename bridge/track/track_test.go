@@ -78,7 +78,7 @@ func newSession(t testing.TB, protocol int32) *session {
 	s := &session{t: t, reg: reg, player: reg.Add(uuid.UUID{1}, "Ann"), protocol: protocol}
 	s.track = New(s.player, reg, proto.Lookup(protocol))
 	s.track.Failures = new(Failures)
-	s.track.Backend("lobby")
+	s.track.Backend("lobby", uuid.UUID{1})
 	return s
 }
 
@@ -721,7 +721,7 @@ func TestSight(t *testing.T) {
 		sees(bob, dan)
 		s.respawn(nether)
 		sees(bob, dan)
-		s.track.Backend("games")
+		s.track.Backend("games", uuid.UUID{1})
 		sees()
 		s.show(true, cid)
 		sees(cid)
@@ -747,7 +747,7 @@ func TestOtherBackend(t *testing.T) {
 		s := onFoot(t, protocol)
 		s.status(s.self, 28)
 		s.mount(300, s.self)
-		s.track.Backend("games")
+		s.track.Backend("games", uuid.UUID{1})
 		s.nowhere("between two backends")
 		s.facts(world.Facts{})
 		s.walk(10, 70, -20)

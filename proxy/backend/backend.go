@@ -185,7 +185,8 @@ type Conn struct {
 	Server    string
 	Reader    *frame.Reader // to be released by whoever reads it; Close does not
 	Writer    *frame.Writer
-	Threshold int // of compression; negative: none
+	Threshold int       // of compression; negative: none
+	Player    uuid.UUID // as the server knows the player; zero where its login success cannot be read
 }
 
 // Dial logs a player in on a server and returns when the server has said so. It fails with a *KickError when the
@@ -211,7 +212,7 @@ func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error)
 	if err != nil {
 		return nil, err
 	}
-	c := &Conn{n, s.Name, frame.NewReader(n, frame.Limits{}), frame.NewWriter(n), -1}
+	c := &Conn{n, s.Name, frame.NewReader(n, frame.Limits{}), frame.NewWriter(n), -1, uuid.Nil}
 	n.SetDeadline(time.Now().Add(t.Login))
 	stop := context.AfterFunc(ctx, func() { n.SetDeadline(time.Unix(1, 0)) })
 	l := login{Server: s, id: id, v: v, c: c, ctx: ctx, answerWithin: t.Answer}
@@ -345,6 +346,9 @@ func (l *login) run() error {
 		if p == proto.LoginSuccess {
 			if l.Forwarding == Modern && !l.asked {
 				return ErrNotAsked
+			}
+			if s, err := packet.ParseLoginSuccess(l.id.Protocol, body); err == nil { // voice alone asks, so nobody is refused for it
+				l.c.Player = s.ID
 			}
 			return nil
 		}

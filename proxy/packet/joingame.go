@@ -15,12 +15,14 @@ type JoinGame struct {
 	EntityID int32  // the player's own, until the next JoinGame
 	Mode     byte   // game mode, 0-3
 	World    string // up to 578 made from the dimension number, see worldOfDimension
+	Seed     int64  // the world's, hashed; 0 before 573
 }
 
 // Respawn is what the bridge needs of the respawn packet: the player appears in a world, new or the same.
 type Respawn struct {
 	Mode  byte
 	World string
+	Seed  int64 // the world's, hashed; 0 before 573
 }
 
 // ParseJoinGame reads a play login up to the last field that is needed; what follows may be longer than is known.
@@ -36,6 +38,9 @@ func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 		} else {
 			j.World = worldOfDimension(r.I32())
 		}
+		if proto.Has(protocol, proto.HashedSeed) {
+			j.Seed = r.I64() // there is no difficulty any longer
+		}
 	case !proto.Has(protocol, proto.Configuration):
 		if !proto.Has(protocol, proto.HardcoreFlag) {
 			const hardcore = 8
@@ -49,6 +54,7 @@ func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 		r.SkipNBT(true) // registries
 		skipDimension(r, protocol)
 		j.World = r.String(maxName)
+		j.Seed = r.I64()
 	default:
 		r.Bool() // hardcore
 		skipStrings(r)
@@ -60,7 +66,7 @@ func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 		r.Bool()   // limited crafting
 		skipDimension(r, protocol)
 		j.World = r.String(maxName)
-		r.I64() // hashed seed
+		j.Seed = r.I64()
 		j.Mode = readMode(r, protocol)
 	}
 	return j, r.Err()
@@ -75,12 +81,12 @@ func ParseRespawn(protocol int32, body []byte) (s Respawn, err error) {
 			r.U8() // difficulty
 		}
 		if proto.Has(protocol, proto.HashedSeed) {
-			r.I64() // hashed seed
+			s.Seed = r.I64()
 		}
 	} else {
 		skipDimension(r, protocol)
 		s.World = r.String(maxName)
-		r.I64() // hashed seed
+		s.Seed = r.I64()
 	}
 	s.Mode = readMode(r, protocol)
 	return s, r.Err()

@@ -5,6 +5,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/google/uuid"
 )
 
 // Passengers is the set_passengers packet (107 and later): everybody who sits on one entity.
@@ -66,6 +67,7 @@ func readVarInts(r *field.Reader, dst []int32) []int32 {
 // Spawn is which entity appears where. Of the spawn packets the bridge reads no more.
 type Spawn struct {
 	ID      int32
+	UUID    uuid.UUID // zero where a version's packet has none: up to 47 all but named_entity_spawn
 	X, Y, Z float64
 }
 
@@ -74,7 +76,7 @@ func ParseSpawn(protocol int32, p proto.Packet, body []byte) (s Spawn, err error
 	r := field.NewReader(body)
 	s.ID = r.VarInt()
 	if p == proto.NamedEntitySpawn || proto.Has(protocol, proto.SpawnUUID) {
-		r.UUID()
+		s.UUID = r.UUID()
 	}
 	switch {
 	case p == proto.NamedEntitySpawn: // a player, no type

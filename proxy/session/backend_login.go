@@ -187,7 +187,7 @@ func (s *Session) arrived(d *dialed) {
 		return
 	}
 	if o := s.observer; o != nil && !s.joined {
-		o.Backend(l.name)
+		o.Backend(l.name, l.conn.Player)
 	}
 	l.out = proto.Play
 	l.pump.enter(proto.Play)

@@ -29,7 +29,8 @@ import (
 // goroutines; Backend comes before the first Clientbound of that backend, from whichever of them or neither. A panic
 // in an Observer ends its player's session.
 type Observer interface {
-	Backend(name string)                                        // from now on packets come from this backend
+	// Backend tells that from now on packets come from this backend, which knows the player by this UUID.
+	Backend(name string, id uuid.UUID)
 	Clientbound(state proto.State, p proto.Packet, body []byte) // body is what follows the packet id
 	Serverbound(state proto.State, p proto.Packet, body []byte)
 	Close() // the player is gone; the last call

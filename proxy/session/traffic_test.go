@@ -12,6 +12,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/google/uuid"
 )
 
 // body is n bytes that compress about as well as game data.
@@ -112,7 +113,7 @@ type watcher struct {
 	p Player
 }
 
-func (o *watcher) Backend(name string) { o.w.note(o.p, "on %s", name) }
+func (o *watcher) Backend(name string, _ uuid.UUID) { o.w.note(o.p, "on %s", name) }
 func (o *watcher) Clientbound(s proto.State, q proto.Packet, body []byte) {
 	o.w.note(o.p, "%v down %v %d", s, q, len(body))
 }
@@ -346,7 +347,7 @@ func (blind) Wants(*proto.Version, proto.State, proto.Dir) []proto.Packet {
 	return []proto.Packet{proto.RelEntityMove}
 }
 func (blind) Watch(Player) Observer                         { return blind{} }
-func (blind) Backend(string)                                {}
+func (blind) Backend(string, uuid.UUID)                     {}
 func (blind) Clientbound(proto.State, proto.Packet, []byte) {}
 func (blind) Serverbound(proto.State, proto.Packet, []byte) {}
 func (blind) Close()                                        {}

@@ -155,7 +155,7 @@ func (s *Session) depart() {
 	l.begun = true
 	s.part()
 	if o := s.observer; o != nil {
-		o.Backend(l.name)
+		o.Backend(l.name, l.conn.Player)
 	}
 	if s.out == proto.Play {
 		s.leaveWorld()
@@ -242,7 +242,7 @@ func (s *Session) enterWorld(l *link, e *event) {
 	s.clean()
 	s.keepAlive()
 	if o := s.observer; o != nil {
-		o.Backend(l.name)
+		o.Backend(l.name, l.conn.Player)
 		if c := s.core.tables.get(s.version, proto.Play, proto.Clientbound); uint32(e.id) < uint32(len(c)) && c[e.id]&observed != 0 {
 			o.Clientbound(proto.Play, proto.JoinGame, e.body) // nothing of this backend went by an observer before
 		}

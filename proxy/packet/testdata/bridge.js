@@ -53,6 +53,9 @@ const worldState = (c, p) => ({
   death: c.dead, portalCooldown: 300, seaLevel: -63
 })
 
+// As text, since they are too long for a number here; unquoted where the vectors are written.
+const seeds = { state: '4294967298', login: '1311768469162688510', respawn: '21474836486' }
+
 const login = p => spawnCases(p).map((c, i) => {
   const hardcore = i === 2
   const params = {
@@ -63,14 +66,14 @@ const login = p => spawnCases(p).map((c, i) => {
     reducedDebugInfo: false, enableRespawnScreen: true, doLimitedCrafting: false, isDebug: false, isFlat: true, death: c.dead,
     portalCooldown: 300, worldState: worldState(c, p), onlineMode: i === 1, enforcesSecureChat: true
   }
-  return [params, { EntityID: 1000 + i, Mode: c.mode, World: c.world }]
+  return [params, { EntityID: 1000 + i, Mode: c.mode, World: c.world, ...(p >= 573 && { Seed: p >= 766 ? seeds.state : seeds.login }) }]
 })
 
 const respawn = p => spawnCases(p).map(c => [{
   dimension: p < 735 ? c.dim : p >= 751 && p <= 758 ? nbtRoot : 'minecraft:overworld', worldName: c.world, difficulty: 1,
   hashedSeed: [5, 6], gamemode: c.mode, previousGamemode: c.prev, levelType: 'flat', isDebug: true, isFlat: false,
   copyMetadata: p >= 766 ? 3 : true, death: c.dead, portalCooldown: 1, worldState: worldState(c, p)
-}, { Mode: c.mode, World: c.world }])
+}, { Mode: c.mode, World: c.world, ...(p >= 573 && { Seed: p >= 766 ? seeds.state : seeds.respawn }) }])
 
 const text = p => p >= 765 ? { type: 'compound', value: { text: N('string', 'Ann'), color: N('string', 'red') } } : '{"text":"Ann"}'
 const textField = p => p >= 765
@@ -185,9 +188,9 @@ const packets = {
     destroy_entity: ['destroy_entity', p => p !== 755 ? undefined : [1, 300].map(id => [{ entityId: id }, [id]])],
     spawn_entity: ['spawn_entity', p => velocities.map((v, i) => [{
       entityId: 300, objectUUID: UUIDS[0], type: 41, ...place(p), pitch: 0, yaw: 64, headPitch: 0, objectData: i, velocity: p >= 773 ? { x: v.x / 100, y: v.y / 100, z: v.z / 100 } : v
-    }, { ID: 300, ...Placed }])],
-    spawn_entity_living: ['spawn_entity_living', p => p >= 759 ? undefined : [[{ entityId: 301, entityUUID: UUIDS[0], type: 100, ...place(p), yaw: 1, pitch: 2, headPitch: 3, velocity: velocities[1], metadata: [] }, { ID: 301, ...Placed }]]],
-    named_entity_spawn: ['named_entity_spawn', p => p >= 764 ? undefined : [[{ entityId: 302, playerUUID: UUIDS[0], ...place(p), yaw: 1, pitch: 2, currentItem: 0, metadata: [] }, { ID: 302, ...Placed }]]]
+    }, { ID: 300, ...Placed, ...(p >= 107 && { UUID: UUIDS[0] }) }])],
+    spawn_entity_living: ['spawn_entity_living', p => p >= 759 ? undefined : [[{ entityId: 301, entityUUID: UUIDS[0], type: 100, ...place(p), yaw: 1, pitch: 2, headPitch: 3, velocity: velocities[1], metadata: [] }, { ID: 301, ...Placed, ...(p >= 107 && { UUID: UUIDS[0] }) }]]],
+    named_entity_spawn: ['named_entity_spawn', p => p >= 764 ? undefined : [[{ entityId: 302, playerUUID: UUIDS[0], ...place(p), yaw: 1, pitch: 2, currentItem: 0, metadata: [] }, { ID: 302, ...Placed, UUID: UUIDS[0] }]]]
   },
   serverbound: {
     position: ['position', p => [[false, false], [true, p >= 768]].map(([on, wall]) => [{ ...AT, ...ground(p, on, wall) }, { ...At, HasPlace: true, ...(on && { OnGround: true }) }])],
@@ -222,6 +225,6 @@ for (const p of protocols) {
     }
   }
 }
-const out = [...lines.values()].map(l => JSON.stringify(l) + '\n').join('')
+const out = [...lines.values()].map(l => JSON.stringify(l).replace(/"Seed":"(\d+)"/, '"Seed":$1') + '\n').join('')
 fs.writeFileSync(path.join(__dirname, 'bridge.jsonl'), out)
 console.log(`${protocols.length} protocols, ${lines.size} vectors, ${out.length} bytes`)
