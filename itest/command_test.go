@@ -189,6 +189,12 @@ func TestRestrictedServers(t *testing.T) {
 			if got := ann.Complete("/server "); len(got) != 2 {
 				t.Errorf("Ann's is completed to %v", got)
 			}
+			channel := "bungeecord:main"
+			if peer.Protocol(version) < 393 {
+				channel = "BungeeCord"
+			}
+			lobby.Payload("Bob", channel, utf("Connect", "vip")) // nor by a plugin
+			bob.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "Server vip is not for everybody") })
 			says(bob, "/server vip", "it takes the permission earshot.server.vip")
 			ann.Chat("/send Bob vip") // who may take others there does
 			vip.Joined("Bob")

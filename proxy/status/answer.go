@@ -72,7 +72,6 @@ func ParseAnswer(status []byte) (*Answer, error) {
 		return nil, fmt.Errorf("status: %w", errNoAnswer)
 	}
 	a := &Answer{units: units(status), size: len(status)}
-	object := func(raw []byte) bool { return len(raw) > 0 && raw[0] == '{' }
 	for _, name := range slices.Sorted(maps.Keys(parts)) {
 		raw := compact(parts[name])
 		if string(raw) == "null" {
@@ -80,14 +79,17 @@ func ParseAnswer(status []byte) (*Answer, error) {
 		}
 		switch name {
 		case "version":
-			var v struct {
-				Name     *string
-				Protocol *int32
-			}
-			if object(raw) && json.Unmarshal(raw, &v) == nil && v.Name != nil && v.Protocol != nil {
+			var v map[string]json.RawMessage // a struct would take names in capitals, too
+			var named *string
+			var protocol *int32
+			if json.Unmarshal(raw, &v) == nil && json.Unmarshal(v["name"], &named) == nil && json.Unmarshal(v["protocol"], &protocol) == nil &&
+				named != nil && protocol != nil {
 				a.version = raw
 			}
 		case "description":
+			if !isText(raw, 0) {
+				continue
+			}
 			t := packet.JSONText(raw)
 			a.description, a.motd, a.bare = raw, oneLine(t.Legacy()), oneLine(t.String())
 		case "favicon":
@@ -138,6 +140,38 @@ func readable(sample []byte) []byte {
 		out = append(append(appendString(append(out, `{"name":`...), *e.Name), `,"id":"`...), *e.ID+`"}`...)
 	}
 	return append(out, ']')
+}
+
+// maxDepth is how deep parts of a text may lie in one another for clients of all versions to read it.
+const maxDepth = 100
+
+// isText tells whether clients read JSON as a text: a string, an object with something to show, or a list of these.
+func isText(raw []byte, depth int) bool {
+	if len(raw) == 0 || depth > maxDepth {
+		return false
+	}
+	switch raw[0] {
+	case '"':
+		return true
+	case '[':
+		var list []json.RawMessage
+		return json.Unmarshal(raw, &list) == nil && len(list) > 0 && !slices.ContainsFunc(list, func(part json.RawMessage) bool { return !isText(part, depth+1) })
+	case '{':
+		var parts map[string]json.RawMessage
+		if json.Unmarshal(raw, &parts) != nil {
+			return false
+		}
+		if extra, more := parts["extra"]; more && (extra[0] != '[' || !isText(extra, depth+1)) {
+			return false
+		}
+		for _, name := range [...]string{"text", "translate", "keybind", "selector", "nbt"} {
+			if v, has := parts[name]; has {
+				return v[0] == '"'
+			}
+		}
+		return parts["score"] != nil || parts["object"] != nil || parts["sprite"] != nil || parts["player"] != nil
+	}
+	return false
 }
 
 // compact is JSON without the space between its parts, in memory of its own.

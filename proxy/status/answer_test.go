@@ -107,11 +107,22 @@ func TestOddSamples(t *testing.T) {
 // TestOddParts: nor may anything else that clients insist on the form of.
 func TestOddParts(t *testing.T) {
 	for _, odd := range []string{
-		`"version":{}`, `"version":{"name":"x"}`, `"version":{"protocol":1}`, `"version":{"name":1,"protocol":1}`, `"version":{"name":"x","protocol":"1"}`,
+		`"version":{}`, `"version":{"name":"x"}`, `"version":{"Name":"x","Protocol":1}`, `"version":[]`, `"version":{"protocol":1}`, `"version":{"name":1,"protocol":1}`, `"version":{"name":"x","protocol":"1"}`,
+		`"description":5`, `"description":true`, `"description":[]`, `"description":{}`, `"description":{"color":"red"}`, `"description":{"text":null}`,
+		`"description":{"text":{}}`, `"description":{"text":"x","extra":[]}`, `"description":{"text":"x","extra":{}}`, `"description":["x",null]`,
+		`"description":{"text":"x","extra":["y",{"bold":true}]}`, `"description":` + strings.Repeat("[", 200) + `"x"` + strings.Repeat("]", 200),
 		`"version":{"name":"x","protocol":1.5}`, `"favicon":"x"`, `"favicon":"data:theirs"`, `"enforcesSecureChat":"yes"`, `"previewsChat":[]`,
 	} {
-		if a := parsed(t, `{`+odd+`}`); a.version != nil || a.favicon != nil || a.rest != nil {
-			t.Errorf("%s is passed on: %s %s %s", odd, a.version, a.favicon, a.rest)
+		if a := parsed(t, `{`+odd+`}`); a.version != nil || a.favicon != nil || a.rest != nil || a.description != nil {
+			t.Errorf("%.100s is passed on: %s %s %s %s", odd, a.version, a.favicon, a.rest, a.description)
+		}
+	}
+	for _, fine := range []string{
+		`"x"`, `""`, `{"text":""}`, `["x",{"translate":"y","with":[{"text":"z"}]}]`, `{"text":"x","extra":[{"keybind":"key.jump"},["y"]],"color":"#123456"}`,
+		`{"score":{"name":"a","objective":"b"}}`, `{"selector":"@a"}`,
+	} {
+		if a := parsed(t, `{"description":`+fine+`}`); string(a.description) != fine {
+			t.Errorf("%s becomes %s", fine, a.description)
 		}
 	}
 	if a := parsed(t, `{"enforcesSecureChat":false}`); string(a.rest) != `,"enforcesSecureChat":false` {
