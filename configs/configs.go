@@ -98,7 +98,7 @@ type Status struct {
 
 // Limbo is the built-in world.
 type Limbo struct {
-	Message string `yaml:"message"`
+	Message string `yaml:"message"` // empty: a text of the table, in the player's language; off: none
 }
 
 // Voice is the voice gateway.
@@ -253,7 +253,7 @@ func Default() Config {
 		Languages:     "languages",
 		Forwarding:    Forwarding{Mode: "none"},
 		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}, Passthrough: []string{}, Cache: s(10)},
-		Limbo:         Limbo{Message: "<gold>Earshot</gold> is running. This is its built-in world. To send players to your own server, name it under <yellow>servers</yellow> and <yellow>try</yellow> in earshot.yml."},
+		Limbo:         Limbo{},
 		Voice: Voice{
 			Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Regions: map[string]Region{},
 			Whisper: 0.5, Shout: 2, Spectators: "spectators", Visibility: "tab-list",

@@ -163,11 +163,11 @@ func TestVoiceOnTheConsole(t *testing.T) {
 
 	// What the configuration declares stands beside that, and only the configuration takes it back.
 	p.write(fmt.Sprintf("online: false\nvoice: {domains: {radio: [%s, %s]}}\n", ann.id, bob.id))
-	x.Await("msg=\"the configuration was read again\"")
+	x.Await("the configuration was read again")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so.")
 	says("voice domain delete radio", "The configuration says so: take it out of voice.domains there.")
 	p.write("online: false\n")
-	x.Await("msg=\"the configuration was read again\"")
+	x.Await("the configuration was read again")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %: 0.0 blocks away")
 
 	// Ann on the stage: Bob hears her from there, by her name, and she does not hear herself.

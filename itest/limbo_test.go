@@ -186,3 +186,47 @@ func TestLimboIsGenerated(t *testing.T) {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
+
+// TestLimboTexts: players in the built-in world read a text that is for players; how to send them elsewhere is told to
+// whoever may reload, and to everybody while there are no servers. A text of the settings takes the place of ours.
+func TestLimboTexts(t *testing.T) {
+	const settings = "online: false\ntry: [limbo]\npermissions: {players: {Mod: {nodes: [earshot.command.earshot.reload]}}}\n"
+	const room, hint = "You are in the waiting room of this network. /server shows where you can go.", "name them under servers and try in earshot.yml."
+	bots := peer.NewBots(t, "1.21.4")
+	p := start(t, settings+"servers: {game: '127.0.0.1:1'}\n")
+	reads := func(name string, want ...string) {
+		t.Helper()
+		bot := bots.Join(p.addr, name)
+		var got []string
+		bot.Chat("/ping") // answered after all that was said at the join
+		bot.Await("chat", func(e peer.Event) bool {
+			if strings.Contains(e.Text, "ping") {
+				return true
+			}
+			got = append(got, e.Text)
+			return false
+		})
+		fits := len(got) == len(want)
+		for i := 0; fits && i < len(want); i++ {
+			fits = strings.Contains(got[i], want[i])
+		}
+		if !fits {
+			t.Errorf("%s reads %q, want %q", name, got, want)
+		}
+		bot.Quit()
+	}
+	reads("Ann", room)
+	reads("Mod", room, hint)
+	p.write(settings)
+	p.says(1, "the configuration was read again")
+	reads("Bob", hint)
+	reads("Mod", hint)
+	p.write(settings + "limbo: {message: 'to the <red>floor'}\n")
+	p.says(2, "the configuration was read again")
+	reads("Cleo", "to the floor")
+	reads("Mod", "to the floor", hint)
+	p.write(settings + "limbo: {message: off}\n")
+	p.says(3, "the configuration was read again")
+	reads("Dan")
+	reads("Mod")
+}

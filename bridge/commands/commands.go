@@ -102,7 +102,7 @@ type Program struct {
 	// Dump writes what helps to find a fault, and says where.
 	Dump func(context.Context) (file string, err error)
 	// Shutdown begins the end of the program and returns. Players are told the reason if there is one.
-	Shutdown func(reason string)
+	Shutdown func(ctx context.Context, reason string)
 }
 
 // Emptied is what became of those who were on a server when it was to be emptied.
@@ -168,7 +168,7 @@ func New(cfg Config) (*Commands, error) {
 func Nodes() (all []string) {
 	c := &Commands{cfg: Config{Hubs: []string{""}, Program: Program{
 		Status: func() []Fact { return nil }, Reload: func(context.Context) ([]string, []string, error) { return nil, nil, nil },
-		Drain: func(string, bool, bool, func(Emptied)) error { return nil }, Dump: func(context.Context) (string, error) { return "", nil }, Shutdown: func(string) {},
+		Drain: func(string, bool, bool, func(Emptied)) error { return nil }, Dump: func(context.Context) (string, error) { return "", nil }, Shutdown: func(context.Context, string) {},
 	}}}
 	for _, cmd := range append(append(c.playerCommands(), c.programCommands()...), c.voiceCommand()) {
 		all = append(append(all, Permission(cmd.Name)), cmd.Parts...)
@@ -206,7 +206,11 @@ func (c *Commands) Execute(ctx context.Context, src Source, text string) bool {
 		return true
 	}
 	_, err := c.table.Execute(ctx, src, text)
-	c.cfg.Log.Info("command", "by", src.Name(), "command", cmd.Name, "text", text, "err", err)
+	level := slog.LevelInfo
+	if AtTerminal(ctx) { // who typed it there has it before his eyes
+		level = slog.LevelDebug
+	}
+	c.cfg.Log.Log(ctx, level, "command", "by", src.Name(), "command", cmd.Name, "text", text, "err", err)
 	var usage *command.UsageError
 	switch {
 	case err == nil:

@@ -139,7 +139,7 @@ func setup() (*network, Config) {
 			return []string{"servers.lobby", "try"}, []string{"listen"}, nil
 		},
 		Dump:     func(context.Context) (string, error) { return "/tmp/dump.txt", nil },
-		Shutdown: func(string) {},
+		Shutdown: func(context.Context, string) {},
 	}}
 }
 
@@ -248,8 +248,8 @@ func TestCommands(t *testing.T) {
 		{"", "EARSHOT Status", []string{"players: 4", "server <5>: draining"}, nil},
 		{"", "earshot reload", []string{"In force now: servers.lobby", "In force now: try", "Not in force: listen"}, nil},
 		{"", "earshot dump", []string{"Written to /tmp/dump.txt."}, nil},
-		{"", "earshot", []string{"Type /earshot <version|status|reload|dump>."}, nil},
-		{"", "earshot frobnicate", []string{"Type /earshot <version|status|reload|dump>."}, nil},
+		{"", "earshot", []string{"Type /earshot <version|status|reload|dump|help> [command]."}, nil},
+		{"", "earshot frobnicate", []string{"Type /earshot <version|status|reload|dump|help>."}, nil},
 		{"", "shutdown", []string{"Stopping."}, nil},
 		{"", "shutdown we <move>", []string{"Stopping: we <move>"}, nil},
 	} {
@@ -315,7 +315,7 @@ func TestShutdown(t *testing.T) {
 	_, cfg := setup()
 	src := &source{}
 	var reasons []string
-	cfg.Program.Shutdown = func(reason string) {
+	cfg.Program.Shutdown = func(_ context.Context, reason string) {
 		reasons = append(reasons, reason)
 		if len(src.heard) != len(reasons) {
 			t.Error("the answer does not come first")
@@ -355,7 +355,7 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	s, _ := full.Table().Complete(src, "/earshot ")
-	if len(s.Matches) != 3 || s.Matches[0].Text != "dump" {
+	if len(s.Matches) != 4 || s.Matches[0].Text != "dump" {
 		t.Errorf("completed with %v", s.Matches)
 	}
 	// The permission of a part is enough for that part, and for no other.
@@ -461,7 +461,7 @@ func TestCompletion(t *testing.T) {
 		"/send c":          "current",
 		"/send alice s":    "Survival",
 		"/transfer new a":  "",
-		"/earshot ":        "dump reload status version",
+		"/earshot ":        "dump help reload status version",
 		"/ping j":          "jeb_",
 		"/alert n":         "",
 		"/shutdown reason": "",

@@ -75,6 +75,7 @@ func (c *Console) Run(ctx context.Context) error {
 		}
 		defer restore()
 		next = c.typed
+		ctx = context.WithValue(ctx, atTerminal{}, true)
 	}
 	for {
 		line, err := next()
@@ -191,12 +192,10 @@ func (c *Console) execute(ctx context.Context, line string) {
 		return
 	}
 	now, src := c.commands(), console{c}
-	if name, _, _ := strings.Cut(line, " "); strings.EqualFold(name, "help") {
-		for _, cmd := range now.Table().Allowed(src) {
-			fmt.Fprintln(c, cmd.Usage())
-		}
+	if name, topic, _ := strings.Cut(line, " "); isHelp(name) {
+		now.help(src, strings.TrimSpace(topic))
 	} else if !now.Execute(ctx, src, line) {
-		now.answer(src, "unknown", "command", name)
+		now.unknown(src, line)
 	}
 }
 

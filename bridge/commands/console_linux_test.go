@@ -149,12 +149,18 @@ func TestConsolePipe(t *testing.T) {
 	expect("jeb_ is on Survival.")
 	expect("There is no command nope. Type help for a list.")
 	fmt.Fprint(in, "help\n")
-	expect("/server [server]")
-	for out.Text() != "/shutdown [reason]" {
-		if !out.Scan() {
+	expect("/server [server]: takes you to a server, or lists the servers")
+	for !strings.HasPrefix(out.Text(), "What a command can do that has parts: help voice") {
+		if strings.HasPrefix(out.Text(), "There is no") || !out.Scan() {
 			t.Fatal("no end of the list")
 		}
 	}
+	fmt.Fprint(in, "? /shutdown\nHELP nope\nstop now\nlist\nhelp end\n")
+	expect("/shutdown [reason]: stops Earshot; players are told the reason")
+	expect("There is no command nope. Type help for a list.")
+	expect("There is no command stop here. Type shutdown.")
+	expect("There is no command list here. Type glist.")
+	expect("There is no command end here. Type shutdown.")
 	fmt.Fprint(in, "find new") // the end of the input ends the line
 	in.Close()
 	expect("new is on no server yet.")

@@ -12,39 +12,61 @@ import (
 
 // part is one thing that /earshot can do.
 type part struct {
-	name  string
-	extra bool // needs a permission of its own, in place of that for /earshot
-	run   func(context.Context, Source) error
-	with  func(Source, []string) error // in place of run: it takes more words
+	name, args string
+	nodes      []string // any of which is enough
+	run        func(context.Context, Source) error
+	with       func(context.Context, Source, []string) error // in place of run: it takes more words
+}
+
+func (p *part) allowed(src Source) bool { return slices.ContainsFunc(p.nodes, src.Allowed) }
+
+// parts are what /earshot can do here. Some need a permission of their own, in place of that for /earshot.
+func (c *Commands) parts() []part {
+	p, whole := c.cfg.Program, []string{Permission("earshot")}
+	own := func(name string) []string { return []string{Permission("earshot." + name)} }
+	parts := []part{{name: "version", nodes: whole, run: c.version}}
+	if p.Status != nil {
+		parts = append(parts, part{name: "status", nodes: whole, run: c.status})
+	}
+	if p.Reload != nil {
+		parts = append(parts, part{name: "reload", nodes: own("reload"), run: c.reload})
+	}
+	if p.Dump != nil {
+		parts = append(parts, part{name: "dump", nodes: own("dump"), run: c.dump})
+	}
+	if p.Drain != nil {
+		parts = append(parts, part{name: "drain", args: " <server> [on|move|off]", nodes: own("drain"), with: func(_ context.Context, src Source, args []string) error {
+			return c.drain(src, args)
+		}})
+	}
+	help := part{name: "help", args: " [command]", nodes: own("help"), with: c.helpPart}
+	for _, o := range parts { // whoever may do anything here may ask what there is
+		help.nodes = append(help.nodes, o.nodes...)
+	}
+	return append(parts, help)
 }
 
 func (c *Commands) programCommands() []command.Command[Source] {
-	p := c.cfg.Program
-	parts := []part{{name: "version", run: c.version}}
-	if p.Status != nil {
-		parts = append(parts, part{name: "status", run: c.status})
-	}
-	if p.Reload != nil {
-		parts = append(parts, part{name: "reload", extra: true, run: c.reload})
-	}
-	if p.Dump != nil {
-		parts = append(parts, part{name: "dump", extra: true, run: c.dump})
-	}
-	var more []arg
+	p, parts := c.cfg.Program, c.parts()
+	more := []arg{{Name: "command", Optional: true, Suggest: func(Source, []string) []packet.Suggestion { return nil }}}
 	if p.Drain != nil {
-		parts, more = append(parts, part{name: "drain", extra: true, with: c.drain}), c.drainArgs()
+		more = c.drainArgs()
 	}
-	node := func(p part) string {
-		if p.extra {
-			return Permission("earshot." + p.name)
+	others := more[0].Suggest
+	more[0].Suggest = func(src Source, before []string) []packet.Suggestion {
+		if !strings.EqualFold(before[0], "help") {
+			return others(src, before)
 		}
-		return Permission("earshot")
+		var out []packet.Suggestion
+		for _, cmd := range c.table.Allowed(src) {
+			out = append(out, packet.Suggestion{Text: cmd.Name})
+		}
+		return out
 	}
-	allowed := func(src Source, p part) bool { return src.Allowed(node(p)) }
 	var words, nodes []string
 	for _, p := range parts {
 		words = append(words, p.name)
-		nodes = append(nodes, node(p))
+		nodes = append(nodes, p.nodes...)
 	}
 	usage := strings.Join(words, "|")
 	all := []command.Command[Source]{{
@@ -52,7 +74,7 @@ func (c *Commands) programCommands() []command.Command[Source] {
 		Args: append([]arg{{Name: usage, Suggest: func(src Source, _ []string) []packet.Suggestion {
 			var out []packet.Suggestion
 			for _, p := range parts {
-				if allowed(src, p) {
+				if p.allowed(src) {
 					out = append(out, packet.Suggestion{Text: p.name})
 				}
 			}
@@ -63,11 +85,11 @@ func (c *Commands) programCommands() []command.Command[Source] {
 			switch {
 			case i < 0:
 				return &command.UsageError{Usage: "/earshot <" + usage + ">"}
-			case !allowed(src, parts[i]):
+			case !parts[i].allowed(src):
 				return fail("not-allowed")
 			}
 			if p := parts[i]; p.with != nil {
-				return p.with(src, args[1:])
+				return p.with(ctx, src, args[1:])
 			}
 			if len(args) > 1 {
 				return &command.UsageError{Usage: "/earshot " + parts[i].name}
@@ -125,14 +147,16 @@ func (c *Commands) dump(ctx context.Context, src Source) error {
 	return nil
 }
 
-func (c *Commands) shutdown(_ context.Context, src Source, args []string) error {
+func (c *Commands) shutdown(ctx context.Context, src Source, args []string) error {
 	reason := ""
 	if len(args) > 0 {
 		reason = args[0]
+	}
+	if reason != "" {
 		c.answer(src, "shutdown-named", "reason", reason)
 	} else {
 		c.answer(src, "shutdown")
 	}
-	c.cfg.Program.Shutdown(reason)
+	c.cfg.Program.Shutdown(ctx, reason)
 	return nil
 }

@@ -88,7 +88,7 @@ func build(load func() (*configs.Loaded, error), dir string, stderr io.Writer) (
 		return nil, err
 	}
 	a := &app{load: load, dir: dir, output: &output{w: stderr}}
-	a.log, a.logs = newLogs(a.output)
+	a.log, a.logs = newLogs(a.output, atTerminal(stderr), coloured(os.Environ()))
 	a.logs.apply(l.Log)
 	a.builtin = limbo.New(limbo.Config{Log: a.log.With("room", "limbo")})
 	a.desk = newDesk(a.log.With("room", "commands"), a.reload, a.dump)
@@ -177,9 +177,11 @@ func (a *app) run(stderr io.Writer) error {
 		a.log.Info("stopping", "signal", s.String())
 		impatient--
 	case failed = <-r.failed:
-	case reason := <-a.desk.quit:
-		a.log.Info("stopping", "reason", reason)
-		a.farewell = reason
+	case q := <-a.desk.quit:
+		if !q.told {
+			a.log.Info("stopping", "reason", q.reason)
+		}
+		a.farewell = q.reason
 	case failed = <-typed:
 		a.log.Info("stopping", "console", failed == nil)
 	}
@@ -368,7 +370,7 @@ func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
 	}
 
 	if conf.Log.Format == "json" {
-		log, as := newLogs(w)
+		log, as := newLogs(w, false, false)
 		as.apply(configs.Log{Level: "info", Format: "json"})
 		log.Info("running", "version", release(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try, "settings", from)
 		for _, s := range unsafe(conf) {

@@ -41,7 +41,7 @@ type desk struct {
 	messages *bungee.Messages
 	counters command.Counters
 	since    time.Time
-	quit     chan string // a reason to stop, from /shutdown
+	quit     chan quit // from /shutdown
 	reload   func(context.Context) (changes, restart []string, err error)
 	dump     func(context.Context) (file string, err error)
 
@@ -59,9 +59,11 @@ type office struct {
 	hubs    []string
 	aliases map[string][]string
 	texts   map[string]map[string]string
-	record  bool // who gave which command
-	talk    bool // there is /voice
-	allSeen bool // whatever servers hide
+	record  bool         // who gave which command
+	talk    bool         // there is /voice
+	allSeen bool         // whatever servers hide
+	welcome *packet.Text // to the built-in world; nil: a text of the table
+	alone   bool         // there are no servers
 	options command.Options
 	servers []commands.Server
 	modes   map[string]bungee.Mode // by server, in lower case
@@ -77,7 +79,7 @@ type office struct {
 func newDesk(
 	log *slog.Logger, reload func(context.Context) ([]string, []string, error), dump func(context.Context) (string, error),
 ) *desk {
-	d := &desk{log: log, since: time.Now(), quit: make(chan string, 1), reload: reload, dump: dump}
+	d := &desk{log: log, since: time.Now(), quit: make(chan quit, 1), reload: reload, dump: dump}
 	d.perms, _ = perm.New(perm.Config{}) // there is nothing wrong with none
 	d.messages = bungee.New(bungee.Config{Network: network{d}, Mode: d.modeOf, Budget: func() limit.Rate { return d.office.Load().budget }, Queue: 64, Log: log})
 	return d
@@ -91,6 +93,16 @@ func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error
 		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Strict: c.Strict, Quiet: !c.Announce},
 	}
 	o.budget = rate(l.Limits.BungeeCord)
+	o.alone = len(l.Servers) == 0
+	if m := l.Limbo.Message; m == "off" {
+		o.welcome = &packet.Text{}
+	} else if m != "" {
+		text, err := parse("limbo.message", m)
+		if err != nil {
+			return o, err
+		}
+		o.welcome = &text
+	}
 	if o.mode, err = bungee.ParseMode(l.BungeeCord); err != nil {
 		return o, fmt.Errorf("bungeecord: %w", err)
 	}
@@ -180,9 +192,15 @@ func (d *desk) modeOf(server string) bungee.Mode {
 // close waits for commands that run. The sessions are over by then.
 func (d *desk) close() { d.ending.Wait() }
 
-func (d *desk) shutdown(reason string) {
+// quit is why the program is to stop, and whether whoever wants that has been told so where the log is.
+type quit struct {
+	reason string
+	told   bool
+}
+
+func (d *desk) shutdown(ctx context.Context, reason string) {
 	select {
-	case d.quit <- reason:
+	case d.quit <- quit{reason, commands.AtTerminal(ctx)}:
 	default: // it stops already
 	}
 }
@@ -387,8 +405,28 @@ func (d *desk) Message(from session.Backend, channel string, data []byte) {
 	d.messages.Handle(asker{from, d}, channel, data)
 }
 
+// welcome tells a player who has come to the built-in world what that is; and to whom it is up to, or who is likely to be
+// the one as long as there is nothing else, how to send players elsewhere.
+func (d *desk) welcome(p session.Player) {
+	o := d.office.Load()
+	switch {
+	case o.welcome != nil && o.welcome.String() != "":
+		p.Message(*o.welcome)
+	case o.welcome == nil && !o.alone:
+		p.Message(d.say(p.Locale(), "limbo"))
+	}
+	off := o.welcome != nil && o.welcome.String() == ""
+	mayReload := d.perms.Of(p.ID(), p.Name(), d.level(p.ID())).Allows(commands.Permission("earshot.reload"))
+	if !off && (mayReload || o.alone && o.welcome == nil) {
+		p.Message(d.say(p.Locale(), "limbo-servers"))
+	}
+}
+
 // Joined implements session.Backchannel.
 func (d *desk) Joined(on session.Backend) {
+	if strings.EqualFold(on.Server(), configs.LimboName) {
+		d.welcome(on.Player())
+	}
 	if d.modeOf(on.Server()) == bungee.Off {
 		return
 	}

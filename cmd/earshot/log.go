@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/configs"
 )
 
@@ -16,8 +20,8 @@ type logs struct {
 	json  atomic.Bool
 }
 
-// newLogs makes a logger that goes by what is applied.
-func newLogs(w io.Writer) (*slog.Logger, *logs) {
+// newLogs makes a logger that goes by what is applied. Where people at a terminal read it, its lines of text are short.
+func newLogs(w io.Writer, terminal, colour bool) (*slog.Logger, *logs) {
 	l := &logs{}
 	opts := slog.HandlerOptions{Level: &l.level}
 	named := opts
@@ -28,7 +32,24 @@ func newLogs(w io.Writer) (*slog.Logger, *logs) {
 		}
 		return a
 	}
-	return slog.New(formats{l, slog.NewTextHandler(w, &opts), slog.NewJSONHandler(w, &named)}), l
+	var text slog.Handler = slog.NewTextHandler(w, &opts)
+	if terminal {
+		text = newShort(w, &l.level, colour)
+	}
+	return slog.New(formats{l, text, slog.NewJSONHandler(w, &named)}), l
+}
+
+// atTerminal tells whether what is written to w is read at a terminal.
+func atTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && commands.IsTerminal(f)
+}
+
+// coloured tells whether a terminal may be written to in colour: https://no-color.org.
+func coloured(environ []string) bool {
+	return !slices.ContainsFunc(environ, func(v string) bool {
+		return strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" || v == "TERM=dumb"
+	})
 }
 
 func (l *logs) apply(c configs.Log) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/proxy"
 )
@@ -73,17 +75,23 @@ func stamp(files []string) string {
 
 // reload reads the configuration again and puts it in force, whole or not at all. It says what has changed, and what
 // would need a restart and is as it was.
-func (a *app) reload(context.Context) (changes, restart []string, err error) {
+func (a *app) reload(ctx context.Context) (changes, restart []string, err error) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	now := a.now
+	tell := func(level slog.Level, text string, args ...any) {
+		if commands.AtTerminal(ctx) { // the answer says it
+			level = slog.LevelDebug
+		}
+		a.log.Log(ctx, level, text, args...)
+	}
 	a.tried = stamp(a.files)
 	l, err := a.load()
 	defer func() {
 		files := l.Files
 		if err != nil { // it may be tried again when a file is mended that only the new configuration names
 			files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(now.conf.Files, l.Files))))
-			a.log.Error("the configuration was not read again; nothing has changed", "error", err)
+			tell(slog.LevelError, "the configuration was not read again; nothing has changed", "error", err)
 		}
 		if stamp(a.files) == a.tried { // else they have changed again meanwhile
 			a.tried = stamp(files)
@@ -104,14 +112,14 @@ func (a *app) reload(context.Context) (changes, restart []string, err error) {
 	for _, c := range all {
 		if c.Restart {
 			restart = append(restart, c.String())
-			a.log.Warn("a setting needs a restart", "setting", c.String())
+			tell(slog.LevelWarn, "a setting needs a restart", "setting", c.String())
 		} else {
 			changes = append(changes, c.String())
 		}
 	}
 	changes = append(changes, rewritten(now, next)...)
 	for _, c := range changes {
-		a.log.Info("setting changed", "setting", c)
+		tell(slog.LevelInfo, "setting changed", "setting", c)
 	}
 	for _, w := range unsafe(l) {
 		if !slices.Contains(unsafe(now.conf), w) {
@@ -123,7 +131,7 @@ func (a *app) reload(context.Context) (changes, restart []string, err error) {
 			a.log.Warn("note", "what", n)
 		}
 	}
-	a.log.Info("the configuration was read again", "changes", len(changes), "need_restart", len(restart))
+	tell(slog.LevelInfo, "the configuration was read again", "changes", len(changes), "need_restart", len(restart))
 	return changes, restart, nil
 }
 

@@ -34,7 +34,6 @@ type settings struct {
 	conf *configs.Loaded
 
 	log      configs.Log
-	welcome  packet.Text
 	cert     *tls.Certificate // nil: none
 	port     port
 	watchers []netip.Prefix // may read /metrics
@@ -65,9 +64,6 @@ type port struct {
 // newSettings reads the files that a configuration names, and fails where something cannot be used.
 func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s = &settings{conf: l, log: l.Log, perms: permissions(&l.Permissions)}
-	if s.welcome, err = parse("limbo.message", l.Limbo.Message); err != nil {
-		return nil, err
-	}
 	if l.TLS.Certificate != "" {
 		cert, err := tls.LoadX509KeyPair(l.TLS.Certificate, l.TLS.Key)
 		if err != nil {
@@ -209,7 +205,6 @@ func (a *app) apply(s *settings) {
 	proto.Use(s.versions...)
 	a.logs.apply(s.log)
 	a.cert.Store(s.cert)
-	a.builtin.SetWelcome(s.welcome)
 	errs := []error{a.desk.apply(s)}
 	r := a.rooms
 	r.connections.Set(s.port.rate, s.port.exempt)

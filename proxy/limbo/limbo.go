@@ -66,13 +66,6 @@ func New(cfg Config) *World {
 	return w
 }
 
-// SetWelcome changes what is said to those who join from now on.
-func (w *World) SetWelcome(t packet.Text) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.cfg.Welcome = t
-}
-
 // ErrClosed is returned by Dial after Close.
 var ErrClosed = errors.New("the built-in world is closed")
 
