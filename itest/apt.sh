@@ -9,6 +9,6 @@ else
 	echo "missing packages; please run: sudo apt-get update && sudo apt-get install -y --no-install-recommends $*" >&2
 	exit 1
 fi
-echo "installing $*"
-$sudo apt-get update -qq
-DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "$@" >/dev/null
+tell=$(dirname "$0")/tell.sh
+sh "$tell" "fetching the list of packages" $sudo apt-get update -qq
+sh "$tell" "installing $*" sh -c 'exec "$@" >/dev/null' sh $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
