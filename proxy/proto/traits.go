@@ -1,9 +1,6 @@
 package proto
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // Trait names one way in which a version's packets differ from those of others. Whoever reads or writes a packet asks for
 // the trait and never for a number, so that a version is its ids and its traits, and a file can add one.
@@ -186,14 +183,12 @@ func Traits() []Trait {
 
 // TraitByName finds a trait by its name, whatever the case.
 func TraitByName(name string) (Trait, bool) {
-	i := slices.IndexFunc(traits[:], func(t struct {
-		name         string
-		since, until int32
-		about        string
-	}) bool {
-		return strings.EqualFold(t.name, name)
-	})
-	return Trait(max(i, 0)), i >= 0
+	for t, x := range traits {
+		if strings.EqualFold(x.name, name) {
+			return Trait(t), true
+		}
+	}
+	return 0, false
 }
 
 // playerTypes are the numbers of players among the kinds of entities, where they are spawned like any other.
