@@ -83,6 +83,7 @@ func (s *Session) undecoded(p proto.Packet) {
 type Relayed struct {
 	Players atomic.Int64  // at the moment
 	Logins  atomic.Uint64 // since the start
+	Misfits atomic.Uint64 // logins that were not as the newest version has them
 
 	mu     sync.Mutex
 	logins map[int32]uint64

@@ -27,7 +27,9 @@ func (s *Session) misfit(what string) bool {
 		return s.garbage(what)
 	}
 	s.from()
-	s.log.Warn("the login of a version that is not known is unlike the newest one's; add it to the folder versions", "protocol", s.protocol, "what", what)
+	if n := s.core.Counters.Relayed.Misfits.Add(1); n&(n-1) == 0 { // strangers can do it as often as they like
+		s.log.Warn("the login of a version that is not known is unlike the newest one's; add it to the folder versions", "protocol", s.protocol, "what", what, "count", n)
+	}
 	return s.refuse(EndOutdated, s.because("kick-version", "versions", proto.Span()))
 }
 
