@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -201,16 +202,17 @@ func writeCopy(path string, s Section) (err error) {
 	return syncDir(filepath.Dir(path))
 }
 
+// syncDir makes a rename last. Windows has no such thing and needs none.
 func syncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	return nil
+	return d.Sync()
 }
 
 // Copies reads the copies of all buckets below the directory of an embedded server, which may be running. They are at most
@@ -252,15 +254,18 @@ func (s *Section) Problems() (all []string) {
 	return all
 }
 
-// CopyDelay is how long a change may wait for its copy.
+// CopyDelay is how long a change waits for its copy, together with others that come meanwhile; with a bucket that takes long
+// to write, [copyRest] times as long as that.
 const CopyDelay = 200 * time.Millisecond
+
+const copyRest = 20
 
 // copyAgain is between attempts to write a copy that failed.
 const copyAgain = 5 * time.Second
 
 // copyAll keeps the copy of an embedded server's bucket, or an external one's count, up to date.
 func (b *Bucket[T]) copyAll() {
-	failed := false
+	failed, delay := false, CopyDelay
 	for ended := false; !ended; {
 		select {
 		case <-b.s.ctx.Done():
@@ -271,9 +276,10 @@ func (b *Bucket[T]) copyAll() {
 			select {
 			case <-b.s.ctx.Done():
 				ended = true
-			case <-time.After(CopyDelay):
+			case <-time.After(delay):
 			}
 		}
+		began := time.Now()
 		s, changed := b.section()
 		if !changed {
 			continue
@@ -284,6 +290,7 @@ func (b *Bucket[T]) copyAll() {
 		} else if !ended {
 			err = b.s.count(b.name, counted{s.Records, s.Revision})
 		}
+		delay = max(CopyDelay, copyRest*time.Since(began))
 		b.mu.Lock()
 		b.copyProblem = nil
 		if err == nil {
