@@ -125,6 +125,32 @@ func TestConsoleOnAPipe(t *testing.T) {
 	}
 }
 
+// TestConsoleWithoutAReader: who reads the answers may go; the next command is carried out all the same.
+func TestConsoleWithoutAReader(t *testing.T) {
+	p := newProgram(t, "online: false\n")
+	p.args = append(p.args, "--data", p.dir)
+	in, to, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.Close()
+	read, out, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.at = func(cmd *exec.Cmd) { cmd.Stdin, cmd.Stdout = in, out }
+	p.run()
+	in.Close()
+	out.Close()
+	read.Close()
+	fmt.Fprintln(to, "glist")
+	p.says(1, "command=glist")
+	fmt.Fprintln(to, "glist")
+	p.says(2, "command=glist")
+	fmt.Fprintln(to, "shutdown")
+	p.ends()
+}
+
 // TestVoiceOnTheConsole: voice obeys whoever sits in front of it as it does an administrator in the game: what is typed
 // there is heard, and not heard, by players.
 func TestVoiceOnTheConsole(t *testing.T) {

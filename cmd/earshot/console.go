@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"os"
+	"os/signal"
 	"sync"
+	"syscall"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
 )
@@ -35,6 +37,7 @@ func (o *output) set(w io.Writer) (before io.Writer) {
 // line where it is a pipe, a socket or a file, with the answers on answers. Its channel gets what the console ends with
 // when that is to end the program: nil when somebody pressed Ctrl-C. close ends it, and leaves the terminal as it was.
 func (a *app) console(in, terminal, answers *os.File) (ended <-chan error, close func()) {
+	signal.Ignore(syscall.SIGPIPE) // who reads the answers may go, and must not take everybody along
 	end := make(chan error, 1)
 	if _, err := in.Stat(); err != nil { // there is none
 		return end, func() {}
