@@ -58,6 +58,7 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	directions("earshot_packets_dropped_total", "Packets that came when they could not go on, such as answers that nobody waits for any more.", func(d proto.Dir) uint64 { return c.Dropped[d].Load() })
 	a.Counter("earshot_queue_overflows_total", "Messages for players that a full queue refused.", func() float64 { return float64(c.Overflows.Load()) })
 	directions("earshot_forged_total", "Plugin messages that only the proxy may send, and that were not forwarded, by direction.", func(d proto.Dir) uint64 { return c.Forged[d].Load() })
+	a.Counter("earshot_relayed_misfits_total", "Logins of versions that are not known that were unlike the newest one's.", func() float64 { return float64(c.Relayed.Misfits.Load()) })
 	a.Counters("earshot_server_requests_refused_total", "What servers wanted of their players' games and may not have: transfers to other addresses, and cookies.", "what", func(emit func(string, float64)) {
 		emit("transfer", float64(c.NotAllowed.Transfers.Load()))
 		emit("cookie", float64(c.NotAllowed.Cookies.Load()))
