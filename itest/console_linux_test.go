@@ -178,6 +178,8 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	says("voice muteall off", "The mute of everybody is lifted.")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %: 0.0 blocks away")
 
+	says("voice group list", "There are no groups.")
+	says("voice group delete none", "There is no group none.")
 	says("voice domain create red Ann Bob", "The domain red is there. Members: 2.")
 	says("voice domain list", "red (2): Ann, Bob")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so.")
