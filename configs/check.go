@@ -152,6 +152,12 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 			}
 		}
 		oneOf(key+".forwarding", s.Forwarding, "none", "legacy", "bungeeguard", "modern")
+		if s.Visibility != "" {
+			oneOf(key+".visibility", s.Visibility, "seen", "tab-list", "everyone")
+		}
+		if s.Bodies != "" {
+			oneOf(key+".missing-bodies", s.Bodies, "learn", "hide", "ignore")
+		}
 		if (s.Forwarding == "modern" || s.Forwarding == "bungeeguard") && s.Secret == "" {
 			bad(key, "%s forwarding needs the secret that the backend has: set secret-file here or under forwarding", s.Forwarding)
 		}
@@ -199,7 +205,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	}
 	oneOf("voice.spectators", l.Voice.Spectators, "nobody", "spectators", "everyone")
 	l.Voice.check(bad)
-	oneOf("voice.visibility", l.Voice.Visibility, "tab-list", "everyone")
+	oneOf("voice.visibility", l.Voice.Visibility, "seen", "tab-list", "everyone")
 	if (l.TLS.Certificate == "") != (l.TLS.Key == "") {
 		bad("tls", "needs both certificate and key")
 	}

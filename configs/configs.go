@@ -61,11 +61,13 @@ type Server struct {
 	Secret     Secret `yaml:"secret,omitempty"`
 	SecretFile string `yaml:"secret-file,omitempty"`
 	SendProxy  bool   `yaml:"send-proxy-protocol,omitempty"`
-	BungeeCord string `yaml:"bungeecord,omitempty"` // empty: the global one
-	Floodgate  bool   `yaml:"floodgate,omitempty"`  // pass on what Geyser says of players of Bedrock Edition
-	Transfers  string `yaml:"transfers,omitempty"`  // allow, refuse; empty: as server-transfers
-	Cookies    string `yaml:"cookies,omitempty"`    // allow, refuse; empty: as server-cookies
-	Restricted bool   `yaml:"restricted,omitempty"` // players need the permission earshot.server.NAME
+	BungeeCord string `yaml:"bungeecord,omitempty"`     // empty: the global one
+	Floodgate  bool   `yaml:"floodgate,omitempty"`      // pass on what Geyser says of players of Bedrock Edition
+	Transfers  string `yaml:"transfers,omitempty"`      // allow, refuse; empty: as server-transfers
+	Cookies    string `yaml:"cookies,omitempty"`        // allow, refuse; empty: as server-cookies
+	Visibility string `yaml:"visibility,omitempty"`     // seen, tab-list, everyone; empty: voice.visibility
+	Bodies     string `yaml:"missing-bodies,omitempty"` // learn, hide, ignore; empty: learn
+	Restricted bool   `yaml:"restricted,omitempty"`     // players need the permission earshot.server.NAME
 }
 
 // UnmarshalYAML takes an address alone, too, for a server with nothing else to say.
@@ -112,7 +114,7 @@ type Voice struct {
 	Whisper    float64            `yaml:"whisper"`         // times the range; 0: not offered
 	Shout      float64            `yaml:"shout"`
 	Spectators string             `yaml:"spectators"` // who hears a spectator: nobody, spectators, everyone
-	Visibility string             `yaml:"visibility"` // tab-list, everyone
+	Visibility string             `yaml:"visibility"` // seen, tab-list, everyone
 	Groups     Groups             `yaml:"groups"`
 	Soundboard bool               `yaml:"soundboard"` // clips that players play to those around
 
@@ -256,7 +258,7 @@ func Default() Config {
 		Limbo:         Limbo{},
 		Voice: Voice{
 			Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Regions: map[string]Region{},
-			Whisper: 0.5, Shout: 2, Spectators: "spectators", Visibility: "tab-list",
+			Whisper: 0.5, Shout: 2, Spectators: "spectators", Visibility: "seen",
 			Groups: Groups{
 				Enabled: true, Max: 200, Members: 100, Types: slices.Clone(GroupTypes), Passwords: true, Persistent: true,
 				Owned: 3, UnusedDays: 30,

@@ -203,7 +203,7 @@ func TestMixedVersions(t *testing.T) {
 	})
 	anna.SetDeafened(false)
 	chef.SetTier(line.Normal)
-	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}, Visibility: route.EveryoneSeen}); err != nil {
+	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}}); err != nil {
 		t.Fatal(err)
 	}
 	status("the shout", func(c *client) bool {

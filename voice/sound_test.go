@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	vc "github.com/earshot-mc/earshot/voice/client"
@@ -37,8 +38,9 @@ var (
 
 // openToAll is a site where everybody sees everybody.
 func openToAll(t *testing.T, cfg Config) *site {
-	cfg.Policy.Visibility = route.EveryoneSeen
-	return open(t, cfg)
+	s := open(t, cfg)
+	s.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
+	return s
 }
 
 // bot is the Go voice client, with what it has heard.

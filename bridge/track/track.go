@@ -55,6 +55,7 @@ var clientbound = []proto.Packet{
 	proto.SetPassengers, proto.AttachEntity, proto.Camera, proto.EntityDestroy, proto.DestroyEntity,
 	proto.SpawnEntity, proto.SpawnEntityLiving, proto.NamedEntitySpawn,
 	proto.RelEntityMove, proto.EntityMoveLook, proto.EntityTeleport, proto.SyncEntityPosition, proto.MoveMinecart,
+	proto.UpdateTime, proto.UpdateHealth,
 }
 
 const (
@@ -94,7 +95,8 @@ type Track struct {
 	mu      sync.Mutex
 	closed  bool
 	backend string
-	self    int32 // the player's entity id
+	world   string // as the backend names it; empty: none yet
+	self    int32  // the player's entity id
 	facts   world.Facts
 	camera  int32 // through whose eyes the player sees: self, or what a spectator watches
 
@@ -103,6 +105,8 @@ type Track struct {
 	hasPlace  bool
 	hasYaw    bool
 	gate      gate
+	reborn    bool            // into this world, not joined
+	walking   time.Time       // since when the client says where it is although the server has not; zero: it does not
 	confirm   int32           // gateConfirm: the id
 	echo      [3]float64      // gateEcho: the place
 	seats     map[int32]int32 // who sits on what, as far as the backend has told
@@ -127,15 +131,23 @@ const (
 func New(player *world.Player, reg *world.Registry, v *proto.Version) *Track {
 	t := &Track{player: player, reg: reg, protocol: v.Protocol}
 	t.carrier.Store(nobody)
+	player.OnPart(func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.locate()
+	})
 	return t
 }
 
-// Backend tells from which backend packets come from now on. Nothing that the former one said holds any longer.
+// Backend tells from which backend packets come from now on, and by which UUID it knows the player. Nothing that the former one said holds any longer.
 func (t *Track) Backend(name string, id uuid.UUID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.backend = name
 	t.leave()
+	if !t.closed {
+		t.player.Sight.Enter(name, id)
+	}
 }
 
 // Close ends the tracking: the player is nowhere and sees nobody, and later calls do nothing. Whoever added the player
@@ -144,6 +156,7 @@ func (t *Track) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.leave()
+	t.player.Sight.Leave()
 	t.closed = true
 }
 
@@ -181,9 +194,11 @@ func (t *Track) Clientbound(s proto.State, p proto.Packet, body []byte) {
 			err = t.carrierMoved(p, body)
 		}
 	case proto.EntityDestroy, proto.DestroyEntity:
-		if t.seated.Load() {
-			err = t.destroyed(p, body)
-		}
+		err = t.destroyed(p, body)
+	case proto.UpdateTime:
+		err = t.aged(body)
+	case proto.UpdateHealth:
+		err = t.healthChanged(body)
 	case proto.SpawnEntity, proto.SpawnEntityLiving, proto.NamedEntitySpawn:
 		err = t.spawned(p, body)
 	case proto.EntityStatus:
@@ -228,6 +243,8 @@ func (t *Track) failed(p proto.Packet, err error) {
 // called with the lock held.
 func (t *Track) leave() {
 	t.player.HideAll()
+	t.player.Sight.Outside()
+	t.world = ""
 	t.enter(world.Facts{})
 }
 
@@ -238,6 +255,7 @@ func (t *Track) enter(f world.Facts) {
 	}
 	t.player.SetPose(nil)
 	t.hasPlace, t.hasYaw, t.gate = false, false, gateSpawn
+	t.reborn, t.walking = false, time.Time{}
 	t.seats, t.spawnedAt, t.camera = nil, time.Time{}, t.self
 	t.facts = f
 	t.settle()
@@ -269,8 +287,19 @@ func (t *Track) settle() {
 		}
 	}
 	if !t.closed {
+		t.player.Sight.Spectates(t.facts.Mode == world.Spectator)
 		t.player.SetFacts(t.facts)
 	}
+	t.publish()
+}
+
+// locate takes over in which of the worlds of one name the player is by now.
+func (t *Track) locate() {
+	if t.closed || t.facts.Place == nil || t.facts.Place.Part == t.player.Sight.Part() {
+		return
+	}
+	t.facts.Place = t.reg.Part(t.backend, t.world, t.player.Sight.Part())
+	t.player.SetFacts(t.facts)
 	t.publish()
 }
 
@@ -345,7 +374,12 @@ func (t *Track) clientMoved(p proto.Packet, body []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch t.gate {
-	case gateSpawn, gateConfirm:
+	case gateSpawn:
+		if !t.walks(m) {
+			return nil
+		}
+		t.gate, t.hasYaw = gateOpen, true // the yaw of before, if the client has said no other
+	case gateConfirm:
 		return nil
 	case gateEcho:
 		dx, dy, dz := m.X-t.echo[0], m.Y-t.echo[1], m.Z-t.echo[2]
@@ -366,6 +400,22 @@ func (t *Track) clientMoved(p proto.Packet, body []byte) error {
 	}
 	t.publish()
 	return nil
+}
+
+// believed is how long a client has to move after a respawn that no teleport has followed, until it is believed: what it
+// said in the world before is long over then. Some servers leave the teleport out where the player keeps its place.
+const believed = time.Second
+
+// walks tells whether the client has moved long enough to be believed. It is called with the lock held.
+func (t *Track) walks(m packet.Move) bool {
+	if !t.reborn || !m.HasPlace {
+		return false
+	}
+	now := time.Now()
+	if t.walking.IsZero() {
+		t.walking = now
+	}
+	return now.Sub(t.walking) >= believed
 }
 
 func (t *Track) clientSteered(body []byte) error {
@@ -458,6 +508,7 @@ func (t *Track) teleported(body []byte) error {
 	if err := t.shift(m.X, m.Y, m.Z, m.Relative); err != nil {
 		return err
 	}
+	t.player.Sight.Teleported()
 	switch {
 	case proto.Has(t.protocol, proto.TeleportID):
 		t.gate, t.confirm = gateConfirm, m.ID
@@ -497,7 +548,13 @@ func (t *Track) joined(body []byte) error {
 	defer t.mu.Unlock()
 	t.self = j.EntityID
 	// The player list stays: up to 763 the client keeps it, and later a configuration phase has emptied it.
-	f := world.Facts{Place: t.reg.Place(t.backend, j.World)}
+	if t.closed {
+		return nil
+	}
+	t.world = j.World
+	t.player.SetPose(nil) // it is of another world
+	t.player.Sight.Login(j.EntityID, j.World, j.Seed)
+	f := world.Facts{Place: t.reg.Part(t.backend, j.World, t.player.Sight.Part())}
 	setMode(&f, j.Mode)
 	t.enter(f)
 	return nil
@@ -510,10 +567,17 @@ func (t *Track) respawned(body []byte) error {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return nil
+	}
 	f := t.facts
-	f.Place = t.reg.Place(t.backend, s.World)
+	t.world = s.World
+	t.player.SetPose(nil)
+	t.player.Sight.Respawn(s.World, s.Seed)
+	f.Place = t.reg.Part(t.backend, s.World, t.player.Sight.Part())
 	setMode(&f, s.Mode)
 	t.enter(f)
+	t.reborn = true
 	return nil
 }
 
@@ -544,6 +608,28 @@ func (t *Track) entityStatus(body []byte) error {
 		t.settle()
 	}
 	return nil
+}
+
+// aged hears how old the world is, by which worlds of one name are told apart.
+func (t *Track) aged(body []byte) error {
+	ticks, err := packet.ParseWorldAge(body)
+	if err != nil {
+		return err
+	}
+	t.player.Sight.Age(ticks)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.locate()
+	return nil
+}
+
+// healthChanged hears whether the player lives: others lose the bodies of the dead.
+func (t *Track) healthChanged(body []byte) error {
+	health, err := packet.ParseHealth(body)
+	if err == nil {
+		t.player.Sight.Dead(health <= 0)
+	}
+	return err
 }
 
 // playerInfo keeps the sight. Who is in the list with listed = false counts as shown: only the tab overlay leaves them
@@ -592,6 +678,7 @@ func (t *Track) spawned(p proto.Packet, body []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spawn, t.spawnedAt = s, now
+	t.player.Sight.Spawn(s.ID, s.UUID, s.X, s.Y, s.Z)
 	return nil
 }
 
@@ -657,6 +744,10 @@ func (t *Track) destroyed(p proto.Packet, body []byte) error {
 	t.gone = keep(gone)
 	if err != nil {
 		return err
+	}
+	t.player.Sight.Destroy(gone...)
+	if len(t.seats) == 0 {
+		return nil
 	}
 	slices.Sort(gone)
 	was := len(t.seats)

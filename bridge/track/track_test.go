@@ -705,7 +705,7 @@ func TestSight(t *testing.T) {
 		sees := func(want ...uuid.UUID) {
 			t.Helper()
 			for _, id := range []uuid.UUID{bob, cid, dan} {
-				if got := s.player.Sees(id); got != slices.Contains(want, id) {
+				if got := s.player.Sight.Listed(id); got != slices.Contains(want, id) {
 					t.Fatalf("%d: sees %v: %v", protocol, id, got)
 				}
 			}
@@ -916,7 +916,7 @@ func TestBothDirectionsAtOnce(t *testing.T) {
 				t.Error("the pose was lost")
 			}
 			s.player.Facts()
-			s.player.Sees(uuid.UUID{1})
+			s.player.Sight.Listed(uuid.UUID{1})
 		}
 	})
 	wg.Wait()

@@ -16,16 +16,30 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 	"weak"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/sight"
 )
 
 // Place is a world of a backend. Places come from [Registry.Place] only, which hands out one pointer for each pair of
 // names as long as anybody holds it: compare pointers, not strings.
 type Place struct {
-	Backend string // the backend's name in the configuration
+	Backend string // the backend's name in the configuration; of several that have one address, the first
 	World   string // as the backend names it, like "minecraft:the_nether"
+	Part    int    // which of the worlds that the backend names so; see bridge/sight
+
+	whole *Place // the part 0, which is kept with the others; nil in that one
+}
+
+// Whole returns the place that stands for all worlds of this name on the backend.
+func (p *Place) Whole() *Place {
+	if p == nil || p.whole == nil {
+		return p
+	}
+	return p.whole
 }
 
 // Pose is where a player's ears and mouth are. It is immutable once it is stored.
@@ -71,10 +85,6 @@ type Facts struct {
 	Vehicle int32    // that entity's id on the backend; 0 unless Riding
 }
 
-// MaxSight bounds how many entries one player's sight holds. A backend that shows more players than that has the rest
-// treated as hidden, which costs voice and not memory.
-const MaxSight = 1 << 16
-
 // Player is one connection of a player to the proxy. Two connections of one person, an old and a new one, are two
 // Players.
 type Player struct {
@@ -86,9 +96,13 @@ type Player struct {
 	pose  atomic.Pointer[Pose]
 	facts atomic.Pointer[Facts]
 
-	mu      sync.Mutex
-	sight   map[uuid.UUID]struct{}
-	version atomic.Uint64
+	// Sight is what the player's server shows to the player, and what follows from it.
+	Sight *sight.Session
+
+	// Seat is for the one turn that compiles voice: where it keeps the player.
+	Seat int
+
+	onPart atomic.Pointer[func()]
 }
 
 // Pose returns where the player is, or nil while that is not known: then the player neither speaks nor hears.
@@ -107,76 +121,40 @@ func (p *Player) SetFacts(f Facts) {
 	if *p.facts.Load() == f {
 		return
 	}
+	// A place on a server is a place in sight, too. Trackers have said so already.
+	if f.Place != nil && p.Sight.Server() != f.Place.Backend {
+		p.Sight.Enter(f.Place.Backend, p.ID)
+		p.Sight.Login(int32(p.seq), f.Place.World, 0)
+	}
 	stored := f // so that only facts that differ are moved to the heap
 	p.facts.Store(&stored)
 	p.reg.poke()
 }
 
-// Sees tells whether the backend shows other to this player. Who has not been shown is hidden.
-func (p *Player) Sees(other uuid.UUID) bool {
-	p.mu.Lock()
-	_, ok := p.sight[other]
-	p.mu.Unlock()
-	return ok
+// OnPart says what is to be called when the player is found to be in another one of the worlds that have one name.
+func (p *Player) OnPart(do func()) { p.onPart.Store(&do) }
+
+// Sees tells whether the player is shown the other, on the server where both are.
+func (p *Player) Sees(other *Player) bool {
+	shown, _ := p.Shown(other)
+	return shown
 }
 
-// AppendSeen appends those of others that the backend shows to this player, in their order, for a turn that asks about
-// everybody at once.
-func (p *Player) AppendSeen(dst, others []*Player) []*Player {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, o := range others {
-		if _, ok := p.sight[o.ID]; ok {
-			dst = append(dst, o)
-		}
-	}
-	return dst
-}
+// Knows tells whether the player may know of the other, wherever they are.
+func (p *Player) Knows(other *Player) bool { return other.Sight.Public() || p.Sees(other) }
 
-// Show adds players to this player's sight.
-func (p *Player) Show(ids ...uuid.UUID) {
-	p.changeSight(func() {
-		for _, id := range ids {
-			if len(p.sight) >= MaxSight {
-				return
-			}
-			if p.sight == nil {
-				p.sight = make(map[uuid.UUID]struct{}, len(ids))
-			}
-			p.sight[id] = struct{}{}
-		}
-	})
-}
+// Show adds players to the list that the player's client has, by the UUIDs that the server uses.
+func (p *Player) Show(ids ...uuid.UUID) { p.Sight.Show(ids...) }
 
-// Hide takes players out of this player's sight.
-func (p *Player) Hide(ids ...uuid.UUID) {
-	p.changeSight(func() {
-		for _, id := range ids {
-			delete(p.sight, id)
-		}
-	})
-}
+// Hide takes players off the list.
+func (p *Player) Hide(ids ...uuid.UUID) { p.Sight.Hide(ids...) }
 
-// HideAll empties this player's sight.
-func (p *Player) HideAll() { p.changeSight(func() { p.sight = nil }) }
+// HideAll empties the list.
+func (p *Player) HideAll() { p.Sight.HideAll() }
 
-// changeSight runs change, which only adds or only removes, so that the size tells whether anything happened.
-func (p *Player) changeSight(change func()) {
-	p.mu.Lock()
-	before := len(p.sight)
-	change()
-	changed := len(p.sight) != before
-	if changed {
-		p.version.Add(1)
-	}
-	p.mu.Unlock()
-	if changed {
-		p.reg.poke()
-	}
-}
-
-// SightVersion counts the changes of this player's sight: equal numbers mean an equal sight.
-func (p *Player) SightVersion() uint64 { return p.version.Load() }
+// SightVersion counts the changes of whom the player is shown, and of who stands in the player's place: equal numbers mean
+// that neither has changed.
+func (p *Player) SightVersion() uint64 { return p.Sight.Version() }
 
 // Registry knows the players who are on the proxy now.
 type Registry struct {
@@ -187,6 +165,8 @@ type Registry struct {
 	all     []*Player // in order of joining; nil when players has changed since it was built
 	seq     uint64
 
+	sights *sight.Network
+
 	placesMu sync.Mutex
 	places   map[Place]weak.Pointer[Place]
 }
@@ -196,6 +176,7 @@ func New() *Registry {
 	return &Registry{
 		changed: make(chan struct{}, 1),
 		players: make(map[uuid.UUID]*Player),
+		sights:  sight.New(),
 		places:  make(map[Place]weak.Pointer[Place]),
 	}
 }
@@ -205,6 +186,14 @@ func New() *Registry {
 func (r *Registry) Add(id uuid.UUID, name string) *Player {
 	p := &Player{ID: id, Name: name, reg: r}
 	p.facts.Store(new(Facts))
+	p.Sight = r.sights.Session(name, id)
+	p.Sight.Self, p.Sight.Poke = p, r.poke
+	p.Sight.At = func() (x, y, z float64, known bool) {
+		if at := p.Pose(); at != nil {
+			return at.X, at.Y, at.Z, true
+		}
+		return 0, 0, 0, false
+	}
 	r.mu.Lock()
 	r.seq++
 	p.seq = r.seq
@@ -218,6 +207,7 @@ func (r *Registry) Add(id uuid.UUID, name string) *Player {
 // Remove forgets exactly this player. It does nothing when a newer connection has taken the id over, so that the end
 // of the old one cannot remove the new one.
 func (r *Registry) Remove(p *Player) {
+	p.Sight.Close()
 	r.mu.Lock()
 	known := r.players[p.ID] == p
 	if known {
@@ -247,38 +237,17 @@ func (r *Registry) All() []*Player {
 	return r.all
 }
 
-// witnesses bounds how many of a backend's players [Registry.Hidden] asks.
-const witnesses = 32
+// Sights are all servers' sights: their rules, and who has vanished.
+func (r *Registry) Sights() *sight.Network { return r.sights }
 
-// Hidden are those of whose being here a player must not learn: on his own backend whom it hides from him, on others whom
-// theirs hides from anybody there, as far as a few of those tell: what they would show to him nobody knows. nil is somebody
-// who is on no backend.
-func (r *Registry) Hidden(from *Player) map[uuid.UUID]struct{} {
-	backends := make(map[string][]*Player)
-	for _, p := range r.All() {
-		if place := p.Facts().Place; place != nil {
-			backends[place.Backend] = append(backends[place.Backend], p)
+// Settle works out whom everybody is shown now, who has vanished and who stands in one place. changed is whether that is
+// anything new; next is when it has to be asked again even if nothing happens, zero for never.
+func (r *Registry) Settle(now time.Time) (changed bool, next time.Time) {
+	return r.sights.Settle(now, func(s *sight.Session) {
+		if do := s.Self.(*Player).onPart.Load(); do != nil {
+			(*do)()
 		}
-	}
-	var own *Place
-	if from != nil {
-		own = from.Facts().Place
-	}
-	hidden := make(map[uuid.UUID]struct{})
-	for backend, there := range backends {
-		asked := there[:min(len(there), witnesses)]
-		if own != nil && own.Backend == backend {
-			asked = []*Player{from}
-		}
-		for _, w := range asked {
-			for _, p := range there {
-				if p.ID != w.ID && !w.Sees(p.ID) {
-					hidden[p.ID] = struct{}{}
-				}
-			}
-		}
-	}
-	return hidden
+	})
 }
 
 // WorldName is a world as the game calls it, of what people call it, who may have written its backend in front and a
@@ -297,14 +266,25 @@ func WorldName(name string) string {
 // Place returns the one pointer for these names. Backends choose world names freely, so the registry holds places
 // weakly: one that no player, pose or table refers to any longer is dropped by the garbage collector, and a later call
 // makes a new pointer that nothing old can be compared with.
-func (r *Registry) Place(backend, world string) *Place {
-	key := Place{Backend: backend, World: world}
+func (r *Registry) Place(backend, world string) *Place { return r.Part(backend, world, 0) }
+
+// Part is [Registry.Place] of one of several worlds that a backend names alike. Of backends that have one address, the
+// place is that of the first.
+func (r *Registry) Part(backend, world string, part int) *Place {
+	backend = r.sights.Name(backend)
 	r.placesMu.Lock()
 	defer r.placesMu.Unlock()
+	return r.place(Place{Backend: backend, World: world, Part: part})
+}
+
+func (r *Registry) place(key Place) *Place {
 	if p := r.places[key].Value(); p != nil {
 		return p
 	}
-	p := &Place{Backend: backend, World: world}
+	p := &Place{Backend: key.Backend, World: key.World, Part: key.Part}
+	if key.Part != 0 {
+		p.whole = r.place(Place{Backend: key.Backend, World: key.World})
+	}
 	w := weak.Make(p)
 	r.places[key] = w
 	runtime.AddCleanup(p, r.dropPlace, key)

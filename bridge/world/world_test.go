@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"go.uber.org/goleak"
 )
 
@@ -38,7 +40,7 @@ func TestNothingIsKnownAtFirst(t *testing.T) {
 	if *p.Facts() != (Facts{}) || p.Facts().Place != nil {
 		t.Errorf("facts of a new player are %+v", p.Facts())
 	}
-	if p.Sees(id(1)) || p.Sees(id(2)) {
+	if p.Sees(p) || p.Knows(p) {
 		t.Error("a new player sees somebody")
 	}
 }
@@ -85,14 +87,15 @@ func TestChangedIsPokedForSlowThingsOnly(t *testing.T) {
 		{"place", func() { p.SetFacts(Facts{Place: place}) }, true},
 		{"same facts", func() { p.SetFacts(Facts{Place: place}) }, false},
 		{"mode", func() { p.SetFacts(Facts{Place: place, Mode: Spectator}) }, true},
-		{"show", func() { p.Show(id(2), id(3)) }, true},
+		{"show nobody who is here", func() { p.Show(id(4)) }, false},
+		{"another player", func() { r.Add(id(2), "Bob").SetFacts(Facts{Place: place}) }, true},
+		{"show", func() { p.Show(id(2), id(3)); r.Settle(time.Now()) }, true},
 		{"show again", func() { p.Show(id(3), id(2)) }, false},
 		{"show none", func() { p.Show() }, false},
 		{"hide", func() { p.Hide(id(2)) }, true},
 		{"hide again", func() { p.Hide(id(2)) }, false},
-		{"hide all", func() { p.HideAll() }, true},
+		{"hide all", func() { p.Show(id(2)); p.HideAll() }, true},
 		{"hide all again", func() { p.HideAll() }, false},
-		{"two at once are one poke", func() { p.Show(id(4)); p.Show(id(5)) }, true},
 		{"leave", func() { r.Remove(p) }, true},
 		{"leave again", func() { r.Remove(p) }, false},
 	} {
@@ -108,42 +111,67 @@ func TestChangedIsPokedForSlowThingsOnly(t *testing.T) {
 
 func TestSight(t *testing.T) {
 	r := New()
-	p, a, b := r.Add(id(1), "Ann"), r.Add(id(2), "Bob"), r.Add(id(3), "Cid")
-	p.Show(a.ID, b.ID)
+	place, now := r.Place("a", "w"), time.Now()
+	var all []*Player
+	for i := range 4 {
+		p := r.Add(id(i), "x")
+		p.SetFacts(Facts{Place: place})
+		all = append(all, p)
+	}
+	p, a, b, mod := all[0], all[1], all[2], all[3]
+	for _, l := range all {
+		l.Show(p.ID, a.ID, b.ID)
+	}
+	a.Show(mod.ID)
+	settle := func() { now = now.Add(time.Second); r.Settle(now) }
+	settle()
 	v := p.SightVersion()
 	p.Show(a.ID)
-	if p.SightVersion() != v {
-		t.Error("showing somebody twice is a change")
+	settle()
+	if p.SightVersion() != v || !p.Sees(a) || !p.Sees(b) || p.Sees(mod) {
+		t.Error("wrong sight after three were shown")
+	}
+	if !p.Knows(a) || p.Knows(mod) || !mod.Knows(p) {
+		t.Error("mod sees everybody and is shown to nobody: he has vanished")
 	}
 	p.Hide(a.ID)
-	if p.SightVersion() == v {
-		t.Error("hiding is no change")
+	settle()
+	if p.SightVersion() == v || p.Sees(a) || !p.Knows(a) || !a.Sees(p) {
+		t.Error("one of three hides her: she is not shown there, and known of all the same")
 	}
-	if p.Sees(a.ID) || !p.Sees(b.ID) || a.Sees(p.ID) {
-		t.Error("wrong sight after hiding one of two")
+	mod.SetFacts(Facts{Place: r.Place("b", "w")})
+	settle()
+	settle()
+	if p.Knows(mod) != mod.Sight.Public() || mod.Sees(p) {
+		t.Error("what was seen on one server counts on another")
 	}
-	if got := p.AppendSeen(nil, []*Player{a, b, p}); !slices.Equal(got, []*Player{b}) {
-		t.Errorf("AppendSeen = %v", got)
-	}
-	p.HideAll()
-	if p.Sees(b.ID) {
-		t.Error("HideAll hides nobody")
+	seen := 0
+	b.EachShown(func(o *Player, apart bool) {
+		seen++
+		if o != p && o != a || apart {
+			t.Errorf("b is shown %v", o.ID)
+		}
+	})
+	if seen != 2 {
+		t.Errorf("b is shown %d", seen)
 	}
 }
 
 func TestSightIsBounded(t *testing.T) {
-	p := New().Add(id(1), "Ann")
-	ids := make([]uuid.UUID, MaxSight+10)
+	r := New()
+	p := r.Add(id(1), "Ann")
+	p.SetFacts(Facts{Place: r.Place("a", "w")})
+	ids := make([]uuid.UUID, sight.Max+10)
 	for i := range ids {
 		ids[i] = id(i)
 	}
-	p.Show(ids...)
-	if !p.Sees(id(MaxSight-1)) || p.Sees(id(MaxSight)) {
+	p.Show(ids...) // and there is p itself, who is one of them
+	if !p.Sight.Listed(id(sight.Max-1)) || p.Sight.Listed(id(sight.Max)) {
 		t.Fatal("the bound is not where it is said to be")
 	}
 	p.Hide(id(0))
-	p.Show(id(MaxSight))
-	if !p.Sees(id(MaxSight)) {
+	p.Show(id(sight.Max))
+	if !p.Sight.Listed(id(sight.Max)) {
 		t.Fatal("no room after hiding one")
 	}
 }
@@ -221,7 +249,7 @@ func TestReadersNeedNoLock(t *testing.T) {
 				if f := p.Facts(); f.Riding && f.Place != place {
 					t.Error("torn facts")
 				}
-				p.Sees(id(i))
+				p.Sight.Listed(id(i))
 				r.All()
 			}
 		})
@@ -237,7 +265,7 @@ func TestReadingAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, func() {
 		p.Pose()
 		p.Facts()
-		p.Sees(id(1))
+		p.Knows(p)
 		r.Get(id(1))
 		r.All()
 		p.SetFacts(Facts{})
@@ -252,70 +280,16 @@ func TestReadingAllocatesNothing(t *testing.T) {
 func BenchmarkThousandJoins(b *testing.B) {
 	for b.Loop() {
 		r := New()
+		place := r.Place("a", "w")
 		var all []*Player
 		for i := range 1000 {
 			p := r.Add(id(i), "x")
+			p.SetFacts(Facts{Place: place})
 			for _, o := range all {
 				o.Show(p.ID)
 				p.Show(o.ID)
 			}
 			all = append(all, p)
 		}
-	}
-}
-
-// On his own server a player learns of those whom it shows to him; on others of those whom it shows to all.
-func TestHidden(t *testing.T) {
-	r := New()
-	var all []*Player
-	for i, backend := range []string{"a", "a", "a", "b", "b", "b", ""} {
-		p := r.Add(id(i), "x")
-		if backend != "" {
-			p.SetFacts(Facts{Place: r.Place(backend, "w")})
-		}
-		all = append(all, p)
-	}
-	for i, p := range all[:6] {
-		p.Show(all[i/3*3].ID, all[i/3*3+1].ID, all[i/3*3+2].ID)
-	}
-	check := func(what string, from *Player, want ...*Player) {
-		t.Helper()
-		got := r.Hidden(from)
-		for _, p := range want {
-			if _, ok := got[p.ID]; !ok {
-				t.Errorf("%s: %v is not hidden", what, p.ID)
-			}
-		}
-		if len(got) != len(want) {
-			t.Errorf("%s: %d are hidden, want %d", what, len(got), len(want))
-		}
-	}
-	for _, p := range all {
-		check("all are shown", p)
-	}
-	all[0].Hide(all[1].ID)
-	check("from him", all[0], all[1])
-	check("not from another one there", all[2])
-	check("nor from himself", all[1])
-	check("elsewhere it is enough that one does not see him", all[3], all[1])
-	check("and where it is not known on which server somebody is", all[6], all[1])
-	check("and from strangers", nil, all[1])
-	all[0].Show(all[1].ID)
-	check("and back", all[3])
-}
-
-func BenchmarkAppendSeen(b *testing.B) {
-	r := New()
-	p := r.Add(id(0), "x")
-	for i := range 1000 {
-		p.Show(r.Add(id(i), "x").ID)
-	}
-	all := r.All()
-	dst := make([]*Player, 0, len(all))
-	for b.Loop() {
-		dst = p.AppendSeen(dst[:0], all)
-	}
-	if len(dst) != 1000 {
-		b.Fatal(len(dst))
 	}
 }

@@ -212,13 +212,14 @@ type running struct {
 // start puts the rooms together on ln, has them go by the settings, and serves. state is on the store.
 func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *running {
 	reg := world.New()
+	reg.Sights().Log = a.log.With("room", "sight")
 	a.desk.names = state.Names(a.now.conf.State.Names)
 	failures := &track.Failures{Log: a.log.With("room", "track")}
 	tokens := token.New(1 << 16)
 	inviter := invite.New(invite.Config{Tokens: tokens, Log: a.log.With("room", "invite")})
 	server := proxy.New(a.now.compiled, proxy.Others{
 		Watch: watch{reg, a.desk.names, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say, Admit: a.desk.admit,
-		Listed: listed(reg, func() bool { return a.desk.office.Load().allSeen }),
+		Listed: listed(reg),
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{
 		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: func(id uuid.UUID, why voice.Reason) { a.desk.teller().notice(id, why) },

@@ -61,7 +61,6 @@ type office struct {
 	texts   map[string]map[string]string
 	record  bool         // who gave which command
 	talk    bool         // there is /voice
-	allSeen bool         // whatever servers hide
 	welcome *packet.Text // to the built-in world; nil: a text of the table
 	alone   bool         // there are no servers
 	options command.Options
@@ -88,7 +87,7 @@ func newDesk(
 func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error) {
 	c := &l.Commands
 	o = office{
-		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled, allSeen: l.Voice.Visibility == "everyone",
+		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled,
 		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{}, restricted: map[string]bool{},
 		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Strict: c.Strict, Quiet: !c.Announce},
 	}
@@ -242,30 +241,18 @@ func (n commandNetwork) Players() (all []commands.Player) {
 
 // Shown goes by the rule that voice goes by.
 func (n commandNetwork) Shown(to commands.Player) []commands.Player {
-	all := n.Players()
-	if viewer := n.d.world.Get(to.ID()); viewer != nil && !n.d.office.Load().allSeen {
-		hidden := n.d.world.Hidden(viewer)
-		all = slices.DeleteFunc(all, func(p commands.Player) bool { _, is := hidden[p.ID()]; return is })
-	}
-	return all
+	viewer := n.d.world.Get(to.ID())
+	return slices.DeleteFunc(n.Players(), func(p commands.Player) bool {
+		other := n.d.world.Get(p.ID())
+		return viewer != nil && other != nil && other != viewer && !viewer.Knows(other)
+	})
 }
 
-// listed tells who may be named to strangers, in the server list. What it goes by is up to a second old.
-func listed(reg *world.Registry, allSeen func() bool) func(player uuid.UUID) bool {
-	var mu sync.Mutex
-	var asked time.Time
-	var hidden map[uuid.UUID]struct{}
-	return func(player uuid.UUID) bool {
-		if allSeen() {
-			return true
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		if now := time.Now(); now.Sub(asked) > time.Second {
-			hidden, asked = reg.Hidden(nil), now
-		}
-		_, is := hidden[player]
-		return !is
+// listed tells who may be named to strangers, in the server list.
+func listed(reg *world.Registry) func(player uuid.UUID) bool {
+	return func(id uuid.UUID) bool {
+		p := reg.Get(id)
+		return p == nil || p.Sight.Public()
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/invite"
 	"github.com/earshot-mc/earshot/bridge/perm"
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/proxy"
 	"github.com/earshot-mc/earshot/proxy/backend"
@@ -44,7 +45,9 @@ type settings struct {
 	invite   invite.Terms
 	origins  []string
 	proxy    proxy.Settings
-	voice    voice.Config // as far as it has a setter
+	voice    voice.Config          // as far as it has a setter
+	sights   map[string]sight.Rule // by server
+	sight    sight.Rule            // of all others
 	perms    perm.Config
 	versions []*proto.Version
 	office   office
@@ -81,6 +84,9 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 		return nil, err
 	}
 	if err := s.reach(l); err != nil {
+		return nil, err
+	}
+	if s.sights, s.sight, err = sights(l); err != nil {
 		return nil, err
 	}
 	s.invite = invite.Terms{PublicURL: s.public, TLS: s.cert != nil, Off: !l.Voice.Enabled}
@@ -218,6 +224,7 @@ func (a *app) apply(s *settings) {
 	r.server.Apply(s.compiled)
 	r.sockets.SetOrigins(s.origins)
 	r.voiceOn.Store(!s.invite.Off)
+	a.desk.world.Sights().SetRules(s.sights, s.sight)
 	v := &s.voice
 	errs = append(errs, r.gateway.SetPolicy(v.Policy), r.gateway.SetGroups(v.Groups), r.gateway.SetSoundboard(!v.SoundboardOff), r.gateway.SetDeclared(v.Declared))
 	r.gateway.SetSounds(v.Sounds)

@@ -52,6 +52,8 @@ var live = map[string]sample{
 	"servers.*.bungeecord":          {server, "SERVERS={a: {address: '127.0.0.1:1', bungeecord: off}}"},
 	"servers.*.transfers":           {server, "SERVERS={a: {address: '127.0.0.1:1', transfers: refuse}}"},
 	"servers.*.cookies":             {server, "SERVERS={a: {address: '127.0.0.1:1', cookies: refuse}}"},
+	"servers.*.visibility":          {server, "SERVERS={a: {address: '127.0.0.1:1', visibility: tab-list}}"},
+	"servers.*.missing-bodies":      {server, "SERVERS={a: {address: '127.0.0.1:1', missing-bodies: hide}}"},
 	"servers.*.restricted":          {server, "SERVERS={a: {address: '127.0.0.1:1', restricted: true}}"},
 	"server-transfers":              {server, "SERVER_TRANSFERS=refuse"}, "server-cookies": {server, "SERVER_COOKIES=refuse"},
 	"limits.bungeecord.per-second": {"", "LIMITS_BUNGEECORD_PER_SECOND=7"}, "limits.bungeecord.burst": {"", "LIMITS_BUNGEECORD_BURST=7"},

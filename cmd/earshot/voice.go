@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/perm"
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/proxy/session"
@@ -24,9 +27,6 @@ import (
 // voiceConfig is the voice section as the gateway takes it.
 func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	if c.Policy.Spectators, err = route.ParseSpectators(v.Spectators); err != nil {
-		return c, err
-	}
-	if c.Policy.Visibility, err = route.ParseVisibility(v.Visibility); err != nil {
 		return c, err
 	}
 	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: make(map[string]float64), Whisper: v.Whisper, Shout: v.Shout}
@@ -69,6 +69,29 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 		}
 	}
 	return c, nil
+}
+
+// sights are the rules by which servers show their players to each other.
+func sights(l *configs.Loaded) (rules map[string]sight.Rule, other sight.Rule, err error) {
+	if other, err = sight.ParseRule(l.Voice.Visibility, ""); err != nil {
+		return nil, other, fmt.Errorf("voice.visibility: %w", err)
+	}
+	rules = make(map[string]sight.Rule)
+	first := make(map[string]string) // by address
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		s := l.Servers[name]
+		r, err := sight.ParseRule(cmp.Or(s.Visibility, l.Voice.Visibility), s.Bodies)
+		if err != nil {
+			return nil, other, fmt.Errorf("servers.%s: %w", name, err)
+		}
+		if same, ok := first[s.Address]; ok {
+			r.As = same
+		} else {
+			first[s.Address] = name
+		}
+		rules[name] = r
+	}
+	return rules, other, nil
 }
 
 // permissions is the section of that name.

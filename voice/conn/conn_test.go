@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
@@ -51,7 +52,8 @@ type bench struct {
 
 func newBench(t testing.TB, permissions ...func(uuid.UUID) hub.Bits) *bench {
 	reg := world.New()
-	h := hub.New(reg, route.Policy{Gain: gain.Rules{Default: 48}, Visibility: route.EveryoneSeen})
+	reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
+	h := hub.New(reg, route.Policy{Gain: gain.Rules{Default: 48}})
 	for _, p := range permissions {
 		h.Permissions = p
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/gain"
@@ -124,7 +125,8 @@ func TestUnseenRefusesTheTurn(t *testing.T) {
 		x.hub.Log = slog.New(slog.DiscardHandler)
 		a := x.join("anna")
 		b := x.join("ben", a)
-		c := x.join("cleo", a) // who does not see ben
+		c := x.join("cleo", a) // from whom ben has vanished
+		b.Player.Show(c.Player.ID)
 		x.settle()
 		time.Sleep(2 * Flush)
 		synctest.Wait()
@@ -225,7 +227,8 @@ func TestGroupsExpireByThemselves(t *testing.T) {
 
 // TestGroupOfWhoIsGone: an ended connection keeps its place and is not shown; who has left the network is out.
 func TestGroupOfWhoIsGone(t *testing.T) {
-	run(t, route.Policy{Visibility: route.EveryoneSeen}, func(x *test) {
+	run(t, route.Policy{}, func(x *test) {
+		x.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
 		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}}); err != nil {
 			t.Fatal(err)
 		}
@@ -276,7 +279,8 @@ func TestGroupOfWhoIsGone(t *testing.T) {
 
 // TestMuteIsInTheRelation: the compiled relation itself gives a muted player's voice to nobody, and a deafened one none.
 func TestMuteIsInTheRelation(t *testing.T) {
-	run(t, route.Policy{Visibility: route.EveryoneSeen}, func(x *test) {
+	run(t, route.Policy{}, func(x *test) {
+		x.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
 		a, b := x.join("anna"), x.join("ben")
 		x.hub.Declare(func(book *relation.Book) error { return book.AddMembers("red", a.Player.ID, b.Player.ID) })
 		hearers := func(p *person) (n int) {
@@ -322,8 +326,8 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 	var all []*Member
 	for i, id := range ids {
 		p := reg.Add(id, fmt.Sprint("p", i))
-		p.Show(ids...)
 		p.SetFacts(world.Facts{Place: place})
+		p.Show(ids...)
 		p.SetPose(&world.Pose{Place: place})
 		all = append(all, h.Join(p, silent{}, caps.Set{Status: 1, Groups: 2, GroupEdit: 1}))
 		if err := h.standing.AddMembers(fmt.Sprint("d", i%100), id); err != nil {

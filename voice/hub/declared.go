@@ -18,26 +18,21 @@ func (h *Hub) Domains() []string {
 	return nil
 }
 
-// relate compiles what has been declared for the members of this turn, and ties those to each other who are on different
-// backends and have a group or a declaration in common. The rules of who may see whom are compiled in
+// relate compiles what has been declared for the members of this turn. The rules of who may see whom are compiled in
 // like a mute, so that a radio stays a radio when a vanished player is on it; should the outcome show a listener's ears
 // more than its eyes all the same, the turn is refused whole.
 func (h *Hub) relate() error {
-	h.compiler.Locate()
 	if now := h.standing.Revision(); now != h.domainsAt {
 		h.domainsAt = now
 		names := h.standing.Names()
 		h.domains.Store(&names)
 	}
 	if h.standing.Revision() == 0 { // nothing was ever declared
-		for _, m := range h.members {
-			h.compiler.Tie(&m.Member, h.groups.Fellows(m.Slot()))
-		}
 		return nil
 	}
 	t := &h.declarations
 	t.Reset()
-	h.views, h.reached, h.bySlot = h.views[:0], h.reached[:0], h.bySlot[:0]
+	h.views, h.reached = h.views[:0], h.reached[:0]
 	for _, m := range h.members {
 		var f relation.Flags
 		if m.mute.Kind != line.NotMuted {
@@ -50,18 +45,12 @@ func (h *Hub) relate() error {
 		t.Participant(slot, m.session, f)
 		for slot >= len(h.views) {
 			h.views, h.reached = append(h.views, nil), append(h.reached, math.MaxUint64)
-			h.bySlot = append(h.bySlot, nil)
 		}
-		h.views[slot], h.bySlot[slot] = m.Sees(), m // what it sees changes in place
+		h.views[slot] = m.Sees() // what it sees changes in place
 		if !h.unlimited {
 			t.Sight(slot, m.Sees())
 		}
 	}
-	t.Given(func(listener int, speakers []uint64) {
-		if m := h.bySlot[listener]; m != nil {
-			h.compiler.Tie(&m.Member, h.groups.Fellows(listener), speakers)
-		}
-	})
 	h.standing.Declare(t, func(player uuid.UUID) (int, bool) {
 		if m := h.byID[player]; m != nil {
 			return m.Slot(), true

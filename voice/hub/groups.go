@@ -60,7 +60,7 @@ func (h *Hub) showGroups(now time.Time, flush bool) (all bool) {
 	begun, revision := time.Now(), h.groups.Revision()
 	var texts []pageText // most readers see the same
 	for i, m := range h.members {
-		if !m.groups || m.pageHas && m.pageAt == revision && m.pageView == m.View() && m.pageMoves == h.compiler.Moves() && m.pageBits == m.bits {
+		if !m.groups || m.pageHas && m.pageAt == revision && m.pageView == m.View() && m.pageBits == m.bits {
 			continue
 		}
 		if !flush && m.pageHas && now.Sub(m.pageSent) < roster.Ration {
@@ -69,8 +69,8 @@ func (h *Hub) showGroups(now time.Time, flush bool) (all bool) {
 		if i%16 == 15 && time.Since(begun) > tellTime {
 			return false
 		}
-		p := h.groups.Page(m.Player.ID, m.bits.groupCaps(), m.Sees(), h.compiler.Away(&m.Member), now)
-		m.pageAt, m.pageView, m.pageMoves, m.pageBits = revision, m.View(), h.compiler.Moves(), m.bits
+		p := h.groups.Page(m.Player.ID, m.bits.groupCaps(), m.Sees(), nil, now)
+		m.pageAt, m.pageView, m.pageBits = revision, m.View(), m.bits
 		if m.pageHas && m.page == p {
 			continue
 		}

@@ -103,7 +103,6 @@ type Member struct {
 	pageSent  time.Time
 	pageAt    uint64 // revision, view and permissions that page was made of
 	pageView  uint64
-	pageMoves uint64
 	pageBits  Bits
 }
 
@@ -163,7 +162,6 @@ type Hub struct {
 	declarations relation.Turn
 	declared     *relation.Table // nil: nothing
 	views        [][]uint64
-	bySlot       []*Member
 	reached      []uint64
 	undeclared   []string
 	refused      bool // the last turn was: nothing may be published before another one
@@ -269,7 +267,7 @@ func (h *Hub) Run(ctx context.Context) {
 			if next := h.turn(begun); next > 0 {
 				held = time.After(next)
 			}
-		} else if h.tellAll(begun, true) > 0 || h.evaluate() {
+		} else if seen, due := h.reg.Settle(begun); h.tellAll(begun, true) > 0 || h.evaluate() || seen || held == nil && !due.IsZero() {
 			h.Wake() // and the turn finds out what is due
 		}
 		if want := h.poses > 0; want != ticking {
@@ -309,6 +307,10 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 	for _, m := range h.members {
 		next = sooner(next, h.obey(m, now))
 	}
+	if _, due := h.reg.Settle(now); !due.IsZero() {
+		next = sooner(next, max(due.Sub(now), soon))
+	}
+	h.compiler.Reveal()
 	for !h.compiler.Look(16) {
 		if time.Since(now) > lookTime {
 			next = soon

@@ -520,8 +520,8 @@ func BenchmarkTurn(b *testing.B) {
 	var all []*Member
 	for _, id := range ids {
 		p := reg.Add(id, "somebody")
-		p.Show(ids...)
 		p.SetFacts(world.Facts{Place: place})
+		p.Show(ids...)
 		p.SetPose(&world.Pose{Place: place})
 		all = append(all, h.Join(p, silent{}, caps.Set{Status: 1}))
 	}

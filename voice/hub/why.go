@@ -122,6 +122,8 @@ func (w Why) Clauses() (all []Clause) {
 		} else {
 			say("hidden", both...)
 		}
+	case route.Apart:
+		say("hidden", both...)
 	case route.Untold:
 		say("untold", both...)
 	case route.SpectatorRule:

@@ -63,7 +63,7 @@ func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int
 			slot := i*64 + bits.TrailingZeros64(word)
 			p := t.players[slot]
 			ear := p.Pose()
-			if ear == nil || ear.Place != at.Place {
+			if ear == nil || ear.Place.Whole() != at.Place {
 				continue
 			}
 			dx, dy, dz := at.X-ear.X, at.Y-ear.Y, at.Z-ear.Z

@@ -226,7 +226,7 @@ func TestChannelOfAMicrophone(t *testing.T) {
 		}
 	}
 	hear("side by side", told, ghost)
-	from.Player.SetFacts(world.Facts{Place: r.reg.Place("other", "nether")})
+	from.Player.SetFacts(world.Facts{Place: r.reg.Place("survival", "nether")})
 	from.Player.SetPose(nil)
 	r.turn()
 	hear("from another world", told, ghost)

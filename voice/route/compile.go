@@ -33,33 +33,10 @@ func ParseSpectators(s string) (Spectators, error) {
 	return 0, fmt.Errorf("%q is no spectator rule: write nobody, spectators or everyone", s)
 }
 
-// Visibility is who may know of whom.
-type Visibility uint8
-
-// The visibility rules.
-const (
-	// TabList is of those whom the backend shows in the player's tab list. Of players on other backends, whom no backend
-	// could show or hide, it is of those to whom the player is tied: see [Compiler.Tie].
-	TabList      Visibility = iota
-	EveryoneSeen            // everybody, whatever the backends show
-)
-
-// ParseVisibility reads the setting: tab-list or everyone.
-func ParseVisibility(s string) (Visibility, error) {
-	switch s {
-	case "tab-list":
-		return TabList, nil
-	case "everyone":
-		return EveryoneSeen, nil
-	}
-	return 0, fmt.Errorf("%q is no visibility rule: write tab-list or everyone", s)
-}
-
 // Policy is a server's settings.
 type Policy struct {
 	Gain       gain.Rules
 	Spectators Spectators
-	Visibility Visibility
 }
 
 // Compiler keeps what the turns know of all pairs, in bit sets, so that a turn costs what has changed and not the
@@ -72,37 +49,32 @@ type Compiler struct {
 	epochs  uint64 // the last one given out
 	next    int    // slot at which Look goes on
 
-	backends map[string]set // who is where, as of Locate
-	located  set            // whose backend is known
-	moves    uint64
-
-	asked    []*world.Player // everybody; empty when that has changed
+	public   set // of whom everybody may know, as of Reveal
 	groups   Groups
 	declared *relation.Table
 
 	soundboardOff bool
 	// Scratch of one call.
-	seen        []*world.Player
-	fresh       set
+	fresh       [2]set
 	gatherings  map[*world.Place]*gathering
 	gatheringOf []*gathering // by slot
 	spectators  set
 	hearing     set // who is neither deafened nor forbidden to listen
 	together    set
 	nobody      [3]set
-	away        set
 }
 
 // gathering is the members in one place.
 type gathering struct {
-	ears  set     // of those who want to hear, and may
-	reach float64 // of an ordinary voice
-	zones []gain.Region
+	ears   set     // of those who want to hear, and may
+	server set     // who is on its server, wherever
+	reach  float64 // of an ordinary voice
+	zones  []gain.Region
 }
 
 // NewCompiler returns a compiler without members.
 func NewCompiler(p Policy) *Compiler {
-	return &Compiler{policy: p, gatherings: make(map[*world.Place]*gathering), backends: make(map[string]set)}
+	return &Compiler{policy: p, gatherings: make(map[*world.Place]*gathering)}
 }
 
 // Add takes a member in. It hears and is heard once rosters have told of it; see [Compiler.Tell].
@@ -125,30 +97,35 @@ func (c *Compiler) Add(m *Member) {
 			}
 		}
 	}
-	c.asked = c.asked[:0]
 	for _, s := range m.sets() {
 		*s = make(set, c.words)
 	}
-	m.backend = ""
-	m.listed.add(slot)
+	for len(c.public) < c.words {
+		c.public = append(c.public, 0)
+	}
+	m.Player.Seat = slot + 1
 	m.sight = m.Player.SightVersion() - 1 // Look has to look
 	c.epochs++
 	m.epoch = c.epochs
-	for _, o := range c.members {
-		switch {
-		case o == nil:
-		case o == m || c.policy.Visibility == EveryoneSeen:
-			o.sees.add(slot)
-			o.view++
-			if o != m {
-				m.sees.add(o.Slot())
+	for _, o := range c.members { // the newcomer is read as a whole, and who was there before for the newcomer alone
+		if o == nil || o == m {
+			continue
+		}
+		shown, apart := o.Player.Shown(m.Player)
+		if shown {
+			o.shown.add(slot)
+			m.shownTo.add(o.Slot())
+			if !apart {
+				o.close.add(slot)
+				m.closeTo.add(o.Slot())
 			}
-		case o.Player.Sees(m.Player.ID):
-			o.listed.add(slot)
 			o.sees.add(slot)
 			o.view++
 		}
 	}
+	copy(m.sees, c.public)
+	m.sees.add(slot)
+	m.view++
 	m.slot.Store(int32(slot) + 1)
 }
 
@@ -157,14 +134,16 @@ func (c *Compiler) Drop(m *Member) {
 	slot := m.Slot()
 	m.slot.Store(0)
 	c.members[slot] = nil
-	c.asked = c.asked[:0]
+	m.Player.Seat = 0
+	c.public.del(slot)
 	c.free = append(c.free, slot)
 	for _, o := range c.members {
 		if o == nil {
 			continue
 		}
-		o.listed.del(slot)
-		o.tied.del(slot)
+		for _, s := range [...]set{o.shown, o.shownTo, o.close, o.closeTo} {
+			s.del(slot)
+		}
 		if o.sees.has(slot) {
 			o.sees.del(slot)
 			o.named.del(slot)
@@ -175,8 +154,8 @@ func (c *Compiler) Drop(m *Member) {
 	}
 }
 
-func (m *Member) sets() [6]*set {
-	return [...]*set{&m.sees, &m.named, &m.told, &m.heard, &m.listed, &m.tied}
+func (m *Member) sets() [8]*set {
+	return [...]*set{&m.sees, &m.named, &m.told, &m.heard, &m.shown, &m.shownTo, &m.close, &m.closeTo}
 }
 
 // SetDeafened says whether the member wants to hear. Streams to it begin anew either way.
@@ -189,39 +168,32 @@ func (c *Compiler) SetDeafened(m *Member, on bool) {
 // SetTier says how loudly the member speaks.
 func (c *Compiler) SetTier(m *Member, t line.Tier) { m.tier = t }
 
-// SetPolicy changes the settings. Who is no longer seen is no longer heard from the next Compile on; who is seen now is
-// heard once rosters have told of it.
-func (c *Compiler) SetPolicy(p Policy) {
-	before := c.policy.Visibility
-	c.policy = p
-	if p.Visibility == before {
+// SetPolicy changes the settings.
+func (c *Compiler) SetPolicy(p Policy) { c.policy = p }
+
+// Reveal reads who is public: of whom everybody may know, wherever they are.
+func (c *Compiler) Reveal() {
+	changed := false
+	for slot, m := range c.members {
+		if m != nil && m.Player.Sight.Public() != c.public.has(slot) {
+			c.public[slot/64] ^= 1 << (slot % 64)
+			changed = true
+		}
+	}
+	if !changed {
 		return
 	}
-	c.moves++ // whoever is away is another question now
 	for _, m := range c.members {
-		switch {
-		case m == nil:
-		case p.Visibility == EveryoneSeen:
-			clear(m.tied)
-			for slot, o := range c.members {
-				if o != nil {
-					m.sees.add(slot)
-				}
-			}
-			m.view++
-		default:
-			c.look(m)
+		if m != nil {
+			c.resee(m)
 		}
 	}
 }
 
-// Look reads again whom the players see, of at most so many players whose sight has changed, and tells whether that
-// was all. A backend that shows one more player to a thousand changes a thousand sights at once, which is more than
+// Look reads again whom the players are shown, of at most so many players for whom that has changed, and tells whether
+// that was all. A server that shows one more player to a thousand changes a thousand sights at once, which is more than
 // one turn may cost: call it again, now or in the next turn; it goes on where it stopped.
 func (c *Compiler) Look(players int) (done bool) {
-	if c.policy.Visibility == EveryoneSeen {
-		return true
-	}
 	for range c.members {
 		if c.next >= len(c.members) {
 			c.next = 0
@@ -241,28 +213,34 @@ func (c *Compiler) Look(players int) (done bool) {
 
 // look reads one member's sight.
 func (c *Compiler) look(m *Member) {
-	if len(c.asked) == 0 {
-		for _, o := range c.members {
-			if o != nil {
-				c.asked = append(c.asked, o.Player)
-			}
-		}
-	}
 	m.sight = m.Player.SightVersion() // before the reading: a change during it is read again
-	c.seen = m.Player.AppendSeen(c.seen[:0], c.asked)
-	c.fresh = c.blank(c.fresh)
-	c.fresh.add(m.Slot())
-	rest := c.seen
-	for slot, o := range c.members { // both are in the order of slots
-		if len(rest) == 0 {
-			break
+	shown, near := c.blank(c.fresh[0]), c.blank(c.fresh[1])
+	c.fresh = [2]set{shown, near}
+	m.Player.EachShown(func(o *world.Player, apart bool) {
+		slot := o.Seat - 1
+		if slot < 0 || slot >= len(c.members) || c.members[slot] == nil || c.members[slot].Player != o {
+			return // without voice
 		}
-		if o != nil && o.Player == rest[0] {
-			c.fresh.add(slot)
-			rest = rest[1:]
+		shown.add(slot)
+		if !apart {
+			near.add(slot)
+		}
+	})
+	turn := func(mine, now set, theirs func(o *Member) set) {
+		for i, word := range now {
+			for diff := mine[i] ^ word; diff != 0; diff &= diff - 1 {
+				slot := i*64 + bits.TrailingZeros64(diff)
+				if o := c.members[slot]; word>>(slot%64)&1 != 0 {
+					theirs(o).add(m.Slot())
+				} else if o != nil {
+					theirs(o).del(m.Slot())
+				}
+			}
+			mine[i] = word
 		}
 	}
-	copy(m.listed, c.fresh)
+	turn(m.shown, shown, func(o *Member) set { return o.shownTo })
+	turn(m.close, near, func(o *Member) set { return o.closeTo })
 	c.resee(m)
 }
 
@@ -270,7 +248,10 @@ func (c *Compiler) look(m *Member) {
 func (c *Compiler) resee(m *Member) {
 	changed := false
 	for i := range m.sees {
-		now := m.listed[i] | m.tied[i]
+		now := m.shown[i] | c.public[i]
+		if slot := m.Slot(); i == slot/64 {
+			now |= 1 << (slot % 64)
+		}
 		changed = changed || now != m.sees[i]
 		m.sees[i] = now
 		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
@@ -281,73 +262,6 @@ func (c *Compiler) resee(m *Member) {
 	}
 	if changed {
 		m.view++
-	}
-}
-
-// Locate looks on which backends everybody is, for [Compiler.Tie] and [Compiler.Away].
-func (c *Compiler) Locate() {
-	c.located = c.blank(c.located)
-	for name, s := range c.backends {
-		if s.empty() { // for a whole turn
-			delete(c.backends, name)
-			continue
-		}
-		c.backends[name] = c.blank(s)
-	}
-	for slot, m := range c.members {
-		if m == nil {
-			continue
-		}
-		backend := ""
-		if p := m.Player.Facts().Place; p != nil {
-			backend = p.Backend
-			if len(c.backends[backend]) == 0 {
-				c.backends[backend] = c.blank(nil)
-			}
-			c.located.add(slot)
-			c.backends[backend].add(slot)
-		}
-		if backend != m.backend {
-			m.backend = backend
-			c.moves++
-		}
-	}
-}
-
-// Moves counts the changes of who is on which backend that Locate has found.
-func (c *Compiler) Moves() uint64 { return c.moves }
-
-// Away has the slots of those who were on another backend than the member in the last Locate; nobody is where that is not
-// known. It is valid until the next call.
-func (c *Compiler) Away(m *Member) []uint64 {
-	c.away = c.blank(c.away)
-	if m.backend == "" || c.policy.Visibility == EveryoneSeen {
-		return c.away
-	}
-	copy(c.away, c.located)
-	for i, here := range c.backends[m.backend] {
-		c.away[i] &^= here
-	}
-	return c.away
-}
-
-// Tie says to whom the member has ties, by slot, such as a group that both are in: those of them who are on another
-// backend it may know of. On its own backend nobody is shown to it by a tie, for that backend may have hidden somebody.
-func (c *Compiler) Tie(m *Member, with ...[]uint64) {
-	changed := false
-	for i, word := range c.Away(m) {
-		now := uint64(0)
-		for _, w := range with {
-			if i < len(w) {
-				now |= word & w[i]
-			}
-		}
-		if now != m.tied[i] {
-			m.tied[i], changed = now, true
-		}
-	}
-	if changed {
-		c.resee(m)
 	}
 }
 
@@ -399,10 +313,11 @@ func (c *Compiler) Compile() *Table {
 			t.clips.add(slot)
 		}
 		if g := c.gatheringOf[slot]; g != nil && m.Channels && c.hearing.has(slot) {
-			if t.channels[m.place] == nil {
-				t.channels[m.place] = make(set, c.words)
+			whole := m.place.Whole() // a channel's world is told by its name
+			if t.channels[whole] == nil {
+				t.channels[whole] = make(set, c.words)
 			}
-			t.channels[m.place].add(slot)
+			t.channels[whole].add(slot)
 		}
 	}
 	sets := make(set, 2*placed*c.words) // of all rows in one allocation

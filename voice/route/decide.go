@@ -51,6 +51,7 @@ func (c *Compiler) survey() (placed int) {
 	for i := range c.nobody {
 		c.nobody[i] = c.blank(c.nobody[i])
 	}
+	servers := make(map[string]set)
 	for slot, m := range c.members {
 		if m == nil {
 			continue
@@ -69,10 +70,14 @@ func (c *Compiler) survey() (placed int) {
 		placed++
 		g := c.gatherings[m.place]
 		if g == nil {
-			g = &gathering{make(set, c.words), c.policy.Gain.Range(m.place), c.policy.Gain.Zones(m.place)}
+			if servers[m.place.Backend] == nil {
+				servers[m.place.Backend] = make(set, c.words)
+			}
+			g = &gathering{make(set, c.words), servers[m.place.Backend], c.policy.Gain.Range(m.place), c.policy.Gain.Zones(m.place)}
 			c.gatherings[m.place] = g
 		}
 		c.gatheringOf[slot] = g
+		g.server.add(slot)
 		if hears {
 			g.ears.add(slot)
 		}
@@ -148,6 +153,17 @@ func (c *Compiler) sort(slot int, near, may, wide set, watch *watch) {
 		}
 	}
 	watch.after(ElsewhereWorld, near, wide)
+	for i := range near { // who may be known of is not shown for that: by distance only those are heard who are
+		near[i] &= m.shownTo[i]
+		if g != nil { // no server shows or hides those who are on another one
+			may[i] &= m.shownTo[i] | wide[i] | ^g.server[i]
+		}
+	}
+	watch.after(Hidden, near, wide)
+	for i := range near {
+		near[i] &= m.closeTo[i]
+	}
+	watch.after(Apart, near, wide)
 }
 
 // Verdict is why a listener hears a speaker's microphone, or the first check that silences it.
@@ -163,18 +179,19 @@ const (
 	Himself                       // nobody hears himself
 	Deaf                          // the listener has deafened itself, or see MayNotListen
 	MayNotListen                  // the listener lacks the permission
-	Hidden                        // the backend hides the speaker from the listener
+	Hidden                        // the speaker is not shown to the listener
 	Untold                        // the listener has not been told of the speaker yet
 	SpectatorRule                 // the speaker is a spectator whom the listener may not hear
 	GroupRule                     // one of them is in a group that keeps the other out
 	ElsewhereWorld                // they are not in one world, or it is not known where they are
+	Apart                         // their worlds have one name, and neither has the other's body
 	NoPosition                    // it is not known where in the world one of them is
 	OutOfRange
 )
 
 var verdicts = [...]string{
 	"distance", "group", "declared", "muted", "may not speak", "the same player", "deafened", "may not listen", "hidden",
-	"not told yet", "spectator", "group rule", "another world", "no position", "out of range",
+	"not told yet", "spectator", "group rule", "another world", "not in one place", "no position", "out of range",
 }
 
 // String is the verdict in a few words.

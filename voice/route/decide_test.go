@@ -3,9 +3,11 @@ package route
 import (
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -194,7 +196,10 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 				Priority: rnd.IntN(2), Range: float64(rnd.IntN(3)) * 30,
 			})
 		}
-		r := newRoom(t, Policy{Gain: rules, Spectators: Spectators(round % 3), Visibility: Visibility(round / 3 % 2)})
+		r := newRoom(t, Policy{Gain: rules, Spectators: Spectators(round % 3)})
+		if round/3%2 == 1 {
+			r.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
+		}
 		places := []*world.Place{nil, r.place, r.place, r.place, r.place, r.reg.Place("survival", "nether")}
 		var all []*person
 		g := &teams{}
@@ -223,6 +228,16 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 			}
 		}
 		r.c.SetGroups(g)
+		if round%4 == 0 && len(all) > 3 { // everybody is sent bodies, and some who stand together are not sent each other's
+			for i, p := range all {
+				o := all[(i+1)%len(all)].Player
+				if at := o.Pose(); at != nil {
+					p.Player.Sight.Spawn(int32(90_000+i), o.ID, at.X, at.Y, at.Z)
+				}
+			}
+			r.reg.Settle(time.Now().Add(5 * time.Second))
+			r.reg.Settle(time.Now().Add(10 * time.Second))
+		}
 		r.turn()
 		for _, p := range all {
 			if rnd.IntN(8) > 0 {
@@ -298,19 +313,22 @@ func TestSetPolicy(t *testing.T) {
 	r.turn()
 	r.hears(a, b)
 	r.hears(b)
-	r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 48}, Visibility: EveryoneSeen})
+	r.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
 	r.turn()
 	r.hears(b) // a has not been told
 	r.tell(a)
 	r.turn()
 	r.hears(b, a)
 	c := r.join(3, 10) // seen by everybody without being shown to anybody
+	r.turn()
 	for _, p := range []*person{a, b, c} {
 		r.tell(p)
 	}
 	r.turn()
 	r.hears(c, a, b)
-	r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 48}})
+	r.reg.Sights().SetRules(nil, sight.Rule{})
+	r.turn()
+	r.reg.Settle(time.Now().Add(time.Minute)) // after the grace
 	r.turn()
 	r.hears(a, b)
 	r.hears(b)

@@ -7,9 +7,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -87,8 +89,15 @@ func (r *room) tell(p *person) bool {
 	return r.c.Tell(p.Member)
 }
 
+// settle makes out of everything that has been seen what follows from it a second later.
+func (r *room) settle() {
+	r.reg.Settle(time.Now().Add(sight.Settled))
+	r.c.Reveal()
+}
+
 // turn looks and publishes.
 func (r *room) turn() {
+	r.settle()
 	for !r.c.Look(1 << 30) {
 	}
 	r.table = r.c.Compile()
@@ -195,12 +204,13 @@ func TestPlaces(t *testing.T) {
 		r.hears(a)
 		a.Player.SetFacts(world.Facts{Place: other})
 		a.Player.SetPose(&world.Pose{Place: other})
-		r.turn()
+		r.meet(a, b) // another server has to show them to each other
 		r.hears(a, b)
 		for _, x := range []*person{a, b} {
 			x.Player.SetFacts(world.Facts{Place: r.place})
 			x.Player.SetPose(&world.Pose{Place: r.place})
 		}
+		r.meet(a, b)
 		r.turn()
 	}
 }
@@ -238,7 +248,8 @@ func TestVisibility(t *testing.T) {
 	r.turn()
 	r.hears(a, b)
 
-	e := newRoom(t, Policy{Visibility: EveryoneSeen})
+	e := newRoom(t, Policy{})
+	e.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
 	a, b = e.join(1, 0), e.join(2, 0)
 	e.turn()
 	e.hears(a)
@@ -294,6 +305,7 @@ func TestUntoldHearNothing(t *testing.T) {
 	r.hears(f)
 
 	// Nor does it count for somebody who was hidden while it was on its way.
+	f.Player.Show(b.Player.ID) // who sees and is not seen has vanished
 	r.c.Name(b.Member)
 	b.Player.Hide(f.Player.ID)
 	r.turn()
@@ -495,16 +507,8 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%s: %v %v", s, got, err)
 		}
 	}
-	for s, want := range map[string]Visibility{"tab-list": TabList, "everyone": EveryoneSeen} {
-		if got, err := ParseVisibility(s); err != nil || got != want {
-			t.Errorf("%s: %v %v", s, got, err)
-		}
-	}
 	if _, err := ParseSpectators("all"); err == nil {
 		t.Error("all is no spectator rule")
-	}
-	if _, err := ParseVisibility(""); err == nil {
-		t.Error("nothing is no visibility rule")
 	}
 }
 
@@ -520,6 +524,7 @@ func TestLookIsBounded(t *testing.T) {
 	for _, p := range all {
 		p.Player.Show(all[0].Player.ID)
 	}
+	r.reg.Settle(time.Now().Add(sight.Settled))
 	read := func() (n int) {
 		for _, p := range all[1:] {
 			if set(p.Sees()).has(0) {
@@ -534,7 +539,10 @@ func TestLookIsBounded(t *testing.T) {
 		if done = r.c.Look(3); read()-before > 3 {
 			t.Fatalf("%d sights read by a look at 3", read()-before)
 		}
-		all[0].Player.Show(uuid.UUID{1: byte(calls)}) // one that never rests must not starve the others
+		if all[0].Player.Hide(all[1].Player.ID); calls%2 == 0 {
+			all[0].Player.Show(all[1].Player.ID)
+		}
+		r.reg.Settle(time.Now().Add(sight.Settled)) // one that never rests must not starve the others
 		if calls > 10 {
 			break
 		}
@@ -550,7 +558,7 @@ func TestModel(t *testing.T) {
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	for _, policy := range []Policy{
-		{}, {Spectators: HeardByNobody}, {Spectators: HeardByEveryone}, {Visibility: EveryoneSeen},
+		{}, {Spectators: HeardByNobody}, {Spectators: HeardByEveryone},
 	} {
 		r := newRoom(t, policy)
 		places := []*world.Place{nil, r.place, r.reg.Place("survival", "nether")}
@@ -582,6 +590,7 @@ func TestModel(t *testing.T) {
 			case 5:
 				r.c.SetDeafened(p.Member, rnd.IntN(2) == 0)
 			case 6, 7:
+				r.settle()
 				for !r.c.Look(1 << 30) {
 				}
 				r.tell(p)
@@ -592,13 +601,13 @@ func TestModel(t *testing.T) {
 			r.turn()
 			for _, l := range all {
 				for _, s := range all {
-					sees := policy.Visibility == EveryoneSeen || l.Player.Sees(s.Player.ID)
+					sees := l.Player.Knows(s.Player)
 					k := pair{l.Player.ID, s.Player.ID}
 					told[k] = told[k] && sees
 					lf, sf := l.Player.Facts(), s.Player.Facts()
 					quiet := sf.Mode == world.Spectator && (policy.Spectators == HeardByNobody ||
 						policy.Spectators == HeardBySpectators && lf.Mode != world.Spectator)
-					want := l != s && told[k] && !l.deafened && !quiet && lf.Place != nil && lf.Place == sf.Place
+					want := l != s && told[k] && l.Player.Sees(s.Player) && !l.deafened && !quiet && lf.Place != nil && lf.Place == sf.Place
 					near := r.table.rows[s.Slot()].near
 					if got := near != nil && near.has(l.Slot()); got != want {
 						t.Fatalf("step %d: %s hears %s: %v, want %v", step, l.Player.Name, s.Player.Name, got, want)
@@ -627,8 +636,8 @@ func crowd(t testing.TB, n, g int) (*room, []*Member) {
 	var all []*Member
 	for i, id := range ids {
 		p := r.reg.Add(id, fmt.Sprint("p", i))
-		p.Show(ids...)
 		p.SetFacts(world.Facts{Place: r.place})
+		p.Show(ids...)
 		p.SetPose(&world.Pose{X: float64(i%g) * 1000, Place: r.place})
 		m := &Member{Player: p, Receiver: &count{}}
 		r.c.Add(m)
@@ -702,8 +711,11 @@ func BenchmarkLook(b *testing.B) {
 		b.StopTimer()
 		n++
 		for _, m := range all {
-			m.Player.Show(uuid.UUID{0: 1, 1: byte(n), 2: byte(n >> 8), 3: byte(n >> 16)})
+			if m.Player.Hide(all[0].Player.ID); n%2 == 0 {
+				m.Player.Show(all[0].Player.ID)
+			}
 		}
+		r.settle()
 		b.StartTimer()
 		r.c.Look(1 << 30)
 	}

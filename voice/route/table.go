@@ -56,20 +56,20 @@ type Member struct {
 
 	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the speaker's reader
 
-	sight uint64 // version of the player's sight that listed was read at
+	sight uint64 // version of the player's sight that shown was read at
 	epoch uint64 // differs whenever streams to this listener must be new ones
-	// sees holds whom the member may know about, by speaker's slot: those whom its backend lists, always itself too, and
-	// those to whom it is tied. named and told, parts of it, whom
-	// the last roster made for it and the last one sent to it named. heard is told seen from the other side: who has
-	// been told of this member, by listener's slot.
+	// sees holds whom the member may know about, by speaker's slot: those whom it is shown, everybody who has not vanished
+	// and always itself. named and told, parts of it, whom the last roster made for it and the last one sent to it named.
+	// heard is told seen from the other side: who has been told of this member, by listener's slot.
 	sees, named, told, heard set
-	listed, tied             set
-	backend                  string // as [Compiler.Locate] found it; empty: not known
-	view                     uint64 // counts the changes of sees
-	deafened                 bool
-	rights                   Rights
-	tier                     line.Tier
-	place                    *world.Place // as the last turn found it
+	// shown holds whom the member is shown on its server, close those of them with whom it may be in one place; shownTo
+	// and closeTo are these from the other side.
+	shown, shownTo, close, closeTo set
+	view                           uint64 // counts the changes of sees
+	deafened                       bool
+	rights                         Rights
+	tier                           line.Tier
+	place                          *world.Place // as the last turn found it
 }
 
 // set is a set of slots.

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"go.uber.org/goleak"
 
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -65,7 +66,8 @@ func (e *ear) take() []route.Frame {
 }
 
 func build(t *testing.T) *house {
-	h := &house{t: t, reg: world.New(), comp: route.NewCompiler(route.Policy{Gain: gain.Rules{Default: 48}, Visibility: route.EveryoneSeen})}
+	h := &house{t: t, reg: world.New(), comp: route.NewCompiler(route.Policy{Gain: gain.Rules{Default: 48}})}
+	h.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
 	h.set = New(Config{Table: h.table.Load, Place: h.reg.Place})
 	t.Cleanup(h.set.Close)
 	return h
@@ -85,6 +87,9 @@ func (h *house) join(name string, x float64) *ear {
 
 // turn publishes.
 func (h *house) turn() {
+	h.reg.Settle(time.Now())
+	h.comp.Reveal()
+	h.comp.Look(1 << 30)
 	h.table.Store(h.comp.Compile())
 }
 

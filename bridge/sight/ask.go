@@ -1,0 +1,108 @@
+package sight
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// ShownApart tells whether the session is shown the other's player, and if so whether they are apart all the same.
+func (s *Session) ShownApart(other *Session) (yes, apart bool) {
+	s.tap(func(v *server, q *seat) bool {
+		o := other.seated.Load()
+		yes = o != nil && o.v == v && q.shown.has(o.slot)
+		apart = yes && q.apart.has(o.slot)
+		return false
+	})
+	return yes, apart
+}
+
+// EachShown calls for everybody whom the session is shown. apart is whether the two are not in one place although their
+// worlds have one name.
+func (s *Session) EachShown(visit func(other *Session, apart bool)) {
+	q := s.seated.Load()
+	if q == nil {
+		return
+	}
+	q.v.mu.Lock()
+	defer q.v.mu.Unlock()
+	if q.v.seats[q.slot] != q {
+		return
+	}
+	for i, o := range q.v.seats {
+		if o != nil && q.shown.has(i) {
+			visit(o.Session, q.apart.has(i))
+		}
+	}
+}
+
+// Cause is what a [Why] is about.
+type Cause uint8
+
+// The causes.
+const (
+	Plain    Cause = iota // shown, and nothing says that they are not in one place
+	Nowhere               // one of them is on no server, or in no world of it yet
+	Servers               // they are on two servers
+	Unlisted              // the listener has neither an entry nor a body
+	Removed               // the body is missing, although the talker sees the listener
+	Ages                  // ages tell two worlds of one name apart
+	Seeds                 // seeds do
+	Bodiless              // neither has the other's body although they stand together
+)
+
+// Why explains a pair to an administrator.
+type Why struct {
+	Cause            Cause
+	Server, World    string
+	There            uuid.UUID     // as which the server knows the talker
+	Witnesses, Blind int           // whom the talker sees, and how many of these are not shown the talker
+	Vanished         bool          // by these
+	Since            time.Duration // since a body left; 0 unknown
+	Ages             [2]int64      // of the listener's world and of the talker's, at one time
+	Culls            bool          // missing bodies do not count
+	Points           int           // how often bodies went and came back
+}
+
+// Explain says what the evidence makes of a talker for a listener.
+func (s *Session) Explain(talker *Session) (w Why) {
+	w.Cause = Nowhere
+	now := time.Now()
+	s.tap(func(v *server, l *seat) bool {
+		t := talker.seated.Load()
+		if t == nil || !t.in || !l.in {
+			return false
+		}
+		w.Server, w.World, w.Culls, w.Points = v.name, l.world, v.culls, v.points
+		if t.v != v {
+			w.Cause = Servers
+			return false
+		}
+		w.There, w.Witnesses, w.Blind, w.Vanished = t.s, t.witnesses, t.blind, !t.public.Load()
+		switch {
+		case !l.shown.has(t.slot) && l.taken.has(t.slot):
+			w.Cause = Removed
+			if x, ok := v.lost[of(l.slot, t.slot)]; ok {
+				w.Since = now.Sub(x.at)
+			}
+		case !l.shown.has(t.slot):
+			w.Cause = Unlisted
+		case l.apart.has(t.slot):
+			w.Cause = Bodiless
+		case l.world == t.world && l.at != t.at:
+			w.Cause = Seeds
+			if !l.ageAt.IsZero() && !t.ageAt.IsZero() && !v.noAges {
+				w.Cause = Ages
+				at := func(q *seat) int64 { return q.age + int64(now.Sub(q.ageAt)*20/time.Second) }
+				w.Ages = [2]int64{at(l), at(t)}
+				if v.seeds && !v.noSeeds && l.seed != t.seed && oneWorld(l.age, l.ageAt, t.age, t.ageAt) {
+					w.Cause = Seeds
+				}
+			}
+		default:
+			w.Cause = Plain
+		}
+		return false
+	})
+	return w
+}

@@ -1,0 +1,1113 @@
+// Package sight decides who is shown to whom, who stands in one place and who has vanished, of what the servers send
+// their players anyway: entries of the player list, bodies, ages and seeds of worlds.
+//
+// T is shown to L while L has a body or an
+// entry of T. They are in one place if server and world have one name and nothing tells the worlds apart; a body of one
+// in the other's world is the better witness. Who sees without being seen has vanished.
+//
+// The taps (the methods of [Session]) note bits under the lock of one server and return. What follows from the bits is
+// worked out by [Network.Settle], a turn, for rows that have changed and for doubts whose time is up.
+package sight
+
+import (
+	"fmt"
+	"log/slog"
+	"math/bits"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Times and distances of the rule.
+const (
+	Grace   = 500 * time.Millisecond // without entry and body until somebody is hidden: a skin refresh is shorter
+	Missing = 3 * time.Second        // a one-sided absence that no removal explains, until it counts
+	Settled = time.Second            // in a world, until a player's sight is a testimony
+	Switch  = 5 * time.Second        // between two servers, in which the last verdict stays
+	Absent  = 2 * time.Second        // a mutual absence on an honest server, until it counts
+	Silent  = 10 * time.Second       // nobody shown to anybody, until the log says so
+	race    = 2 * time.Second        // by which a body may be ahead of the login of its player
+	persist = 500 * time.Millisecond // a body between worlds that differ, until it is believed
+	lesson  = 10 * time.Minute       // a point is forgotten after this; so long has a server to be honest
+
+	Near     = 24 // blocks within which two players are tracked for sure
+	Touching = 16 // blocks between a body and where its player is, at most
+
+	culling = 3 // points at which a server is known to cull
+)
+
+// Max bounds the UUIDs that one server's player lists may have. What is beyond counts as hidden, which costs voice and
+// not memory.
+const Max = 1 << 16
+
+// Mode is by what a server's players are shown to each other.
+type Mode uint8
+
+// The modes.
+const (
+	Seen     Mode = iota // by entries and bodies
+	TabList              // by entries alone
+	Everyone             // everybody to everybody
+)
+
+// Bodies is what missing bodies mean.
+type Bodies uint8
+
+// The meanings.
+const (
+	Learn  Bodies = iota // what the server has shown them to mean
+	Hide                 // that somebody is hidden, always
+	Ignore               // nothing, ever
+)
+
+// Rule is what is set for a server.
+type Rule struct {
+	Mode   Mode
+	Bodies Bodies
+	// As is the name of the server that it is the same as, by address; empty: itself.
+	As string
+}
+
+// ParseRule reads the settings: seen, tab-list or everyone; and learn, hide or ignore, empty for learn.
+func ParseRule(visibility, bodies string) (r Rule, err error) {
+	switch visibility {
+	case "seen":
+	case "tab-list":
+		r.Mode = TabList
+	case "everyone":
+		r.Mode = Everyone
+	default:
+		return r, fmt.Errorf("%q is no visibility: write seen, tab-list or everyone", visibility)
+	}
+	switch bodies {
+	case "", "learn":
+	case "hide":
+		r.Bodies = Hide
+	case "ignore":
+		r.Bodies = Ignore
+	default:
+		return r, fmt.Errorf("missing-bodies cannot be %q: write learn, hide or ignore", bodies)
+	}
+	return r, nil
+}
+
+// Network is all servers and the players on them.
+type Network struct {
+	Log *slog.Logger // may be nil; set before the first Session
+
+	mu      sync.Mutex
+	rules   map[string]Rule
+	other   Rule // of servers that have none
+	servers map[string]*server
+	warned  map[string]bool
+
+	dirty atomic.Bool
+}
+
+// New returns a network without players.
+func New() *Network {
+	return &Network{servers: map[string]*server{}, warned: map[string]bool{}}
+}
+
+// SetRules says by what rules servers go, by name; other is for those that are not named.
+func (n *Network) SetRules(rules map[string]Rule, other Rule) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.rules, n.other = rules, other
+	for name, v := range n.servers {
+		v.mu.Lock()
+		if r := n.rule(name); r != v.rule {
+			v.rule = r
+			v.markAll()
+		}
+		v.mu.Unlock()
+	}
+	n.dirty.Store(true)
+}
+
+func (n *Network) rule(name string) Rule {
+	if r, ok := n.rules[name]; ok {
+		return r
+	}
+	return n.other
+}
+
+// Name is the name under which a server is known here: its own, or the one that it is the same as.
+func (n *Network) Name(server string) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.name(server)
+}
+
+func (n *Network) name(server string) string {
+	if as := n.rule(server).As; as != "" {
+		return as
+	}
+	return server
+}
+
+// Session is one player's connection. Its methods may be called from any goroutine.
+type Session struct {
+	Name string
+	P    uuid.UUID                            // as the proxy knows the player
+	Self any                                  // whose session it is, for the owner
+	At   func() (x, y, z float64, known bool) // the player's place; must not block
+	Poke func()                               // called when a turn has something to do; must not block
+
+	net     *Network
+	version atomic.Uint64
+	part    atomic.Int32
+	public  atomic.Bool // not vanished, and known to be somewhere
+	seated  atomic.Pointer[seat]
+
+	mu sync.Mutex // guards who changes servers
+}
+
+// seat is a session on a server.
+type seat struct {
+	*Session
+	v       *server
+	slot    int
+	s       uuid.UUID // as the server knows the player
+	e       int32     // its entity id there
+	in      bool      // the server has let it into a world
+	world   string
+	stay    uint16 // counts worlds
+	loginAt time.Time
+	movedAt time.Time // of the last login, respawn or teleport
+	proven  bool      // the server has shown its UUID under its entity id
+
+	dead, spectator  bool
+	diedAt           time.Time
+	seed             int64
+	age              int64
+	ageAt            time.Time // zero: unknown in this stay
+	had              bool      // it was sent a player's body in this server's time
+	at               int       // part of the world
+	verdict, judged  bool      // vanished, as last found; whether that was found by witnesses here
+	witnesses, blind int
+	reported         int32 // part, as told by Settle
+	dirty            bool
+	entries          set // by the server's list of UUIDs
+	entryOf, bodyOf  set // by slot: of whom it has an entry, a body
+	seenBy           set // by slot: who has its body
+	shown, shownTo   set // the outcome, and from the other side
+	taken, apart     set // nil: nobody. Whose bodies are taken away; who is elsewhere although the world has one name
+	bodies           []body
+}
+
+// body is an entity that is a player. Its owner's stay tells old ones.
+type body struct {
+	id   int32
+	slot uint16
+	stay uint16
+}
+
+type set []uint64
+
+func (s set) has(i int) bool { return i/64 < len(s) && s[i/64]>>(i%64)&1 != 0 }
+func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+func (s set) del(i int) {
+	if i/64 < len(s) {
+		s[i/64] &^= 1 << (i % 64)
+	}
+}
+
+func (s set) count() (n int) {
+	for _, w := range s {
+		n += bits.OnesCount64(w)
+	}
+	return n
+}
+
+func (s *set) grow(words int) {
+	if len(*s) < words {
+		*s = append(*s, make(set, words-len(*s))...)
+	}
+}
+
+// put adds to a set that may be too short still.
+func (s *set) put(i int) {
+	if i/64 >= len(*s) {
+		grown := make(set, i/64+1)
+		copy(grown, *s)
+		*s = grown
+	}
+	s.add(i)
+}
+
+// pair is a listener's and a talker's slot.
+type pair uint32
+
+func of(l, t int) pair        { return pair(l)<<16 | pair(t) }
+func (p pair) l() int         { return int(p >> 16) }
+func (p pair) t() int         { return int(p & 0xffff) }
+func (p pair) back() pair     { return of(p.t(), p.l()) }
+func (p pair) has(i int) bool { return p.l() == i || p.t() == i }
+
+// loss is a body that went while the two were near.
+type loss struct {
+	at      time.Time
+	counted bool
+}
+
+// sighting is an entity that appeared and was nobody's. A login may follow it.
+type sighting struct {
+	by int
+	id int32
+	u  uuid.UUID
+	at time.Time
+}
+
+const sightings = 1024 // at most, that are remembered
+
+// server is what is known of one server.
+type server struct {
+	name string
+	rule Rule
+
+	mu    sync.Mutex
+	seats []*seat // by slot; nil where free
+	free  []int
+	words int // of sets by slot
+	n     int
+	byE   map[int32]*seat
+	byS   map[uuid.UUID][]*seat
+	byP   map[uuid.UUID][]*seat
+
+	uuids map[uuid.UUID]int // slots of the list of UUIDs
+	ids   []uuid.UUID
+	refs  []int32
+	spare []int
+
+	worlds map[string][]*part
+	recent []sighting
+	oldest int
+
+	gone   map[pair]time.Time // shown until then
+	lost   map[pair]loss
+	asym   map[pair]time.Time
+	absent map[pair]time.Time
+	clash  map[pair]time.Time
+
+	ages         bool // it sends any
+	noAges       bool // they tell nothing
+	seeds        bool // they tell worlds apart
+	noSeeds      bool
+	points       int
+	pointAt      time.Time
+	culls        bool
+	neverHonest  bool
+	honestFor    time.Duration
+	honestAt     time.Time
+	honestOf     set
+	dumb         time.Time // since when nobody is shown to anybody
+	dumbSaid     bool
+	walked       time.Time
+	anyDirty     bool
+	changedApart bool // pairs are apart since the last turn
+	said         []string
+}
+
+// part is one of the worlds that have one name on a server.
+type part struct {
+	members int
+	age     int64
+	ageAt   time.Time
+	seed    int64
+}
+
+// Session makes a session of a player whom the proxy knows by p. It is on no server.
+func (n *Network) Session(name string, p uuid.UUID) *Session {
+	return &Session{Name: name, P: p, net: n}
+}
+
+// Version counts the changes of whom the session is shown, and of who stands in its place.
+func (s *Session) Version() uint64 { return s.version.Load() }
+
+// Part is which of the worlds of one name the session is in, 0 for most.
+func (s *Session) Part() int { return int(s.part.Load()) }
+
+// Public tells whether everybody may know of the player: not vanished, and known to be somewhere.
+func (s *Session) Public() bool { return s.public.Load() }
+
+// Server is the server where the session is, by the name that [Network.Name] gives; empty: none.
+func (s *Session) Server() string {
+	if q := s.seated.Load(); q != nil {
+		return q.v.name
+	}
+	return ""
+}
+
+func (s *Session) poke() {
+	s.net.dirty.Store(true)
+	if s.Poke != nil {
+		s.Poke()
+	}
+}
+
+// Enter says that packets come from a server from now on, which knows the player by id (zero: as the proxy does).
+// Everything that a former one said is over.
+func (s *Session) Enter(name string, id uuid.UUID) {
+	s.Leave()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if id == uuid.Nil {
+		id = s.P
+	}
+	n := s.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	warn := id != s.P && !n.warned[name]
+	if warn {
+		n.warned[name] = true
+	}
+	called := name
+	name = n.name(name)
+	v := n.servers[name]
+	if v == nil {
+		v = &server{
+			name: name, rule: n.rule(name), byE: map[int32]*seat{}, byS: map[uuid.UUID][]*seat{}, byP: map[uuid.UUID][]*seat{},
+			uuids: map[uuid.UUID]int{}, worlds: map[string][]*part{},
+			gone: map[pair]time.Time{}, lost: map[pair]loss{}, asym: map[pair]time.Time{}, absent: map[pair]time.Time{}, clash: map[pair]time.Time{},
+		}
+		n.servers[name] = v
+	}
+	v.mu.Lock()
+	q := v.sit(s, id)
+	s.seated.Store(q)
+	v.mu.Unlock()
+	if warn && n.Log != nil {
+		n.Log.Warn(called+" knows "+s.Name+" by another UUID than the proxy: voice works, but bans and permissions there go by the other one; set `forwarding` for "+called+", and the same on the server",
+			"server", called, "there", id, "here", s.P)
+	}
+}
+
+// Leave takes the session off its server.
+func (s *Session) Leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	q := s.seated.Load()
+	if q == nil {
+		return
+	}
+	n := s.net
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	v := q.v
+	v.mu.Lock()
+	v.rise(q)
+	empty := v.n == 0
+	s.seated.Store(nil)
+	v.mu.Unlock()
+	if empty { // a restart empties a server; what was learnt of it ends there
+		delete(n.servers, v.name)
+	}
+	s.version.Add(1)
+	if s.public.Load() {
+		time.AfterFunc(Switch, s.late)
+	}
+	s.poke()
+}
+
+// late ends the verdict of a session that is still between servers.
+func (s *Session) late() {
+	s.mu.Lock()
+	q := s.seated.Load()
+	changed := (q == nil || !q.in) && s.public.Swap(false)
+	s.mu.Unlock()
+	if changed {
+		s.poke()
+	}
+}
+
+// Close ends the session: it is on no server and not public.
+func (s *Session) Close() {
+	s.Leave()
+	if s.public.Swap(false) {
+		s.version.Add(1)
+		s.poke()
+	}
+}
+
+// tap runs a tap on the server of now.
+func (s *Session) tap(do func(v *server, q *seat) (poke bool)) {
+	q := s.seated.Load()
+	if q == nil {
+		return
+	}
+	q.v.mu.Lock()
+	poke := q.v.seats[q.slot] == q && do(q.v, q)
+	q.v.mu.Unlock()
+	if poke {
+		s.poke()
+	} else {
+		s.net.dirty.Store(true)
+	}
+}
+
+// Login says that the server has let the player into a world, as an entity. seed 0 is unknown.
+func (s *Session) Login(e int32, world string, seed int64) {
+	now := time.Now()
+	s.tap(func(v *server, q *seat) bool {
+		if q.in && v.byE[q.e] == q {
+			delete(v.byE, q.e)
+		}
+		q.e = e
+		v.byE[e] = q
+		q.loginAt = now
+		if !q.in {
+			q.in = true
+			v.refresh(q)
+			v.markAll() // who has its entry already is shown it now
+		}
+		v.enter(q, world, seed, now)
+		for _, r := range v.recent {
+			if now.Sub(r.at) <= race && v.seats[r.by] != nil && (r.id == e || r.u == q.s || r.u == q.P) {
+				v.spawned(v.seats[r.by], r.id, r.u, 0, 0, 0, false, now)
+			}
+		}
+		return true
+	})
+}
+
+// Outside says that the player is in no world of the server now, as in a configuration.
+func (s *Session) Outside() {
+	s.tap(func(v *server, q *seat) bool {
+		v.enter(q, "", 0, time.Now())
+		if q.in {
+			q.in = false
+			for i := range q.shown {
+				for w := q.shown[i]; w != 0; w &= w - 1 {
+					if o := v.seats[i*64+bits.TrailingZeros64(w)]; o != nil {
+						o.shownTo.del(q.slot)
+					}
+				}
+				q.shown[i] = 0
+			}
+			for _, o := range v.seats {
+				if o != nil && o.shown.has(q.slot) {
+					v.mark(o)
+				}
+			}
+			if v.byE[q.e] == q {
+				delete(v.byE, q.e)
+			}
+			q.version.Add(1)
+		}
+		return true
+	})
+	if s.public.Load() {
+		time.AfterFunc(Switch, s.late)
+	}
+}
+
+// Respawn says that the player appears in a world, new or the same. All bodies are gone.
+func (s *Session) Respawn(world string, seed int64) {
+	now := time.Now()
+	s.tap(func(v *server, q *seat) bool {
+		v.enter(q, world, seed, now)
+		return true
+	})
+}
+
+// Teleported says that the server has moved the player.
+func (s *Session) Teleported() {
+	now := time.Now()
+	s.tap(func(_ *server, q *seat) bool { q.movedAt = now; return false })
+}
+
+// Spectates says whether the player is a spectator, whose body others are not sent.
+func (s *Session) Spectates(on bool) {
+	s.tap(func(_ *server, q *seat) bool { q.spectator = on; return false })
+}
+
+// Dead says whether the player is dead, whose body others lose until it respawns.
+func (s *Session) Dead(on bool) {
+	now := time.Now()
+	s.tap(func(_ *server, q *seat) bool {
+		if q.dead != on {
+			q.dead, q.diedAt = on, now
+		}
+		return false
+	})
+}
+
+// Age says how old the player's world is, in ticks.
+func (s *Session) Age(ticks int64) {
+	now := time.Now()
+	s.tap(func(v *server, q *seat) bool {
+		v.ages = true
+		q.age, q.ageAt = ticks, now
+		return v.assign(q)
+	})
+}
+
+// Show adds entries of players to the list that the player's client has.
+func (s *Session) Show(ids ...uuid.UUID) {
+	s.tap(func(v *server, q *seat) (poke bool) {
+		for _, id := range ids {
+			u, ok := v.intern(id)
+			if !ok {
+				break
+			}
+			if q.entries.has(u) {
+				v.release(u)
+				continue
+			}
+			q.entries.put(u)
+			if v.entry(q, id, true) {
+				poke = true
+			}
+		}
+		return poke
+	})
+}
+
+// Hide takes entries out of the list.
+func (s *Session) Hide(ids ...uuid.UUID) {
+	s.tap(func(v *server, q *seat) (poke bool) {
+		for _, id := range ids {
+			if u, ok := v.uuids[id]; ok && q.entries.has(u) {
+				q.entries.del(u)
+				if v.entry(q, id, false) {
+					poke = true
+				}
+				v.release(u)
+			}
+		}
+		return poke
+	})
+}
+
+// HideAll empties the list.
+func (s *Session) HideAll() {
+	s.tap(func(v *server, q *seat) bool {
+		for i, word := range q.entries {
+			for ; word != 0; word &= word - 1 {
+				v.release(i*64 + bits.TrailingZeros64(word))
+			}
+		}
+		if q.entries.count() == 0 {
+			return false
+		}
+		q.entries = nil
+		for i, word := range q.entryOf {
+			for ; word != 0; word &= word - 1 {
+				v.unlisted(q, i*64+bits.TrailingZeros64(word))
+			}
+		}
+		return true
+	})
+}
+
+// Listed tells whether the list has an entry with this UUID.
+func (s *Session) Listed(id uuid.UUID) (yes bool) {
+	s.tap(func(v *server, q *seat) bool {
+		u, ok := v.uuids[id]
+		yes = ok && q.entries.has(u)
+		return false
+	})
+	return yes
+}
+
+// Spawn says that an entity has appeared to the player's client.
+func (s *Session) Spawn(id int32, u uuid.UUID, x, y, z float64) {
+	now := time.Now()
+	s.tap(func(v *server, q *seat) bool { return v.spawned(q, id, u, x, y, z, true, now) })
+}
+
+// Destroy says that entities are gone from the player's client.
+func (s *Session) Destroy(ids ...int32) {
+	s.tap(func(v *server, q *seat) (poke bool) {
+		if len(q.bodies) == 0 {
+			return false
+		}
+		now := time.Now()
+		for _, id := range ids {
+			i, ok := q.find(id)
+			if !ok {
+				continue
+			}
+			t := int(q.bodies[i].slot)
+			q.bodies = slices.Delete(q.bodies, i, i+1)
+			if v.bodyGone(q, t, true, now) {
+				poke = true
+			}
+		}
+		return poke
+	})
+}
+
+func (q *seat) find(id int32) (int, bool) {
+	return slices.BinarySearchFunc(q.bodies, id, func(b body, id int32) int {
+		switch {
+		case b.id < id:
+			return -1
+		case b.id > id:
+			return 1
+		}
+		return 0
+	})
+}
+
+// The methods from here on are called with the server's lock held.
+
+func (v *server) sit(s *Session, id uuid.UUID) *seat {
+	q := &seat{Session: s, v: v, s: id}
+	if n := len(v.free); n > 0 {
+		q.slot, v.free = v.free[n-1], v.free[:n-1]
+		v.seats[q.slot] = q
+	} else {
+		q.slot = len(v.seats)
+		v.seats = append(v.seats, q)
+		if words := (len(v.seats) + 63) / 64; words > v.words {
+			v.words = words
+			for _, o := range v.seats {
+				if o != nil {
+					for _, x := range o.sets() {
+						x.grow(words)
+					}
+				}
+			}
+		}
+	}
+	for _, x := range q.sets() {
+		*x = make(set, v.words)
+	}
+	v.n++
+	q.at = -1
+	v.byS[id] = append(v.byS[id], q)
+	v.byP[s.P] = append(v.byP[s.P], q)
+	v.intern(id)
+	v.intern(s.P)
+	v.concern(id, s.P)
+	v.mark(q)
+	s.part.Store(0)
+	return q
+}
+
+func (q *seat) sets() [5]*set {
+	return [...]*set{&q.entryOf, &q.bodyOf, &q.seenBy, &q.shown, &q.shownTo}
+}
+
+func (v *server) rise(q *seat) {
+	v.unpart(q)
+	for i, word := range q.entries {
+		for ; word != 0; word &= word - 1 {
+			v.release(i*64 + bits.TrailingZeros64(word))
+		}
+	}
+	drop := func(m map[uuid.UUID][]*seat, id uuid.UUID) {
+		m[id] = slices.DeleteFunc(m[id], func(o *seat) bool { return o == q })
+		if len(m[id]) == 0 {
+			delete(m, id)
+		}
+	}
+	drop(v.byS, q.s)
+	drop(v.byP, q.P)
+	for _, id := range []uuid.UUID{q.s, q.P} {
+		if u, ok := v.uuids[id]; ok {
+			v.release(u)
+		}
+	}
+	if v.byE[q.e] == q {
+		delete(v.byE, q.e)
+	}
+	v.seats[q.slot] = nil
+	v.free = append(v.free, q.slot)
+	v.n--
+	for _, o := range v.seats {
+		if o == nil {
+			continue
+		}
+		if o.shown.has(q.slot) {
+			o.version.Add(1)
+		}
+		for _, x := range o.sets() {
+			x.del(q.slot)
+		}
+		o.taken.del(q.slot)
+		o.apart.del(q.slot)
+		o.bodies = slices.DeleteFunc(o.bodies, func(b body) bool { return int(b.slot) == q.slot })
+	}
+	v.forget(func(p pair) bool { return p.has(q.slot) })
+	for i := range v.recent {
+		if v.recent[i].by == q.slot {
+			v.recent[i].at = time.Time{}
+		}
+	}
+	v.concern(q.s, q.P)
+}
+
+func (v *server) forget(which func(pair) bool) {
+	for _, m := range []map[pair]time.Time{v.gone, v.asym, v.absent, v.clash} {
+		for p := range m {
+			if which(p) {
+				delete(m, p)
+			}
+		}
+	}
+	for p := range v.lost {
+		if which(p) {
+			delete(v.lost, p)
+		}
+	}
+}
+
+func (v *server) mark(q *seat) { q.dirty, v.anyDirty = true, true }
+
+func (v *server) markAll() {
+	for _, q := range v.seats {
+		if q != nil {
+			v.mark(q)
+		}
+	}
+}
+
+// intern finds or makes the slot of a UUID and takes a reference.
+func (v *server) intern(id uuid.UUID) (int, bool) {
+	u, ok := v.uuids[id]
+	switch {
+	case ok:
+	case len(v.spare) > 0:
+		u, v.spare = v.spare[len(v.spare)-1], v.spare[:len(v.spare)-1]
+		v.ids[u], v.uuids[id] = id, u
+	case len(v.ids) < Max:
+		u = len(v.ids)
+		v.ids, v.refs = append(v.ids, id), append(v.refs, 0)
+		v.uuids[id] = u
+	default:
+		return 0, false
+	}
+	v.refs[u]++
+	return u, true
+}
+
+func (v *server) release(u int) {
+	if v.refs[u]--; v.refs[u] == 0 {
+		delete(v.uuids, v.ids[u])
+		v.spare = append(v.spare, u)
+	}
+}
+
+// owner is whose entries with a UUID are: his whom the server knows by it, or else the proxy, and whom alone.
+func (v *server) owner(id uuid.UUID) *seat {
+	if all := v.byS[id]; len(all) > 0 {
+		if len(all) == 1 {
+			return all[0]
+		}
+		return nil
+	}
+	if all := v.byP[id]; len(all) == 1 {
+		return all[0]
+	}
+	return nil
+}
+
+// concern works out the entries of all whom UUIDs may name.
+func (v *server) concern(ids ...uuid.UUID) {
+	for _, id := range ids {
+		for _, q := range v.byS[id] {
+			v.refresh(q)
+		}
+		for _, q := range v.byP[id] {
+			v.refresh(q)
+		}
+	}
+}
+
+// refresh works out who has an entry of a player.
+func (v *server) refresh(t *seat) {
+	us := t.names()
+	for _, l := range v.seats {
+		if l == nil || l == t {
+			continue
+		}
+		if has := us[0] >= 0 && l.entries.has(us[0]) || us[1] >= 0 && l.entries.has(us[1]); has != l.entryOf.has(t.slot) {
+			if has {
+				v.listed(l, t.slot)
+			} else {
+				v.unlisted(l, t.slot)
+			}
+		}
+	}
+}
+
+// names are the slots of the UUIDs by which entries are the player's; -1 is none.
+func (q *seat) names() (us [2]int) {
+	us = [2]int{-1, -1}
+	for i, id := range []uuid.UUID{q.s, q.P} {
+		if u, ok := q.v.uuids[id]; ok && q.v.owner(id) == q {
+			us[i] = u
+		}
+	}
+	return us
+}
+
+// entry notes that a UUID has been put on a list or taken off it.
+func (v *server) entry(l *seat, id uuid.UUID, on bool) (poke bool) {
+	t := v.owner(id)
+	if t == nil || t == l {
+		return false
+	}
+	if on {
+		return v.listed(l, t.slot)
+	}
+	if us := t.names(); us[0] >= 0 && l.entries.has(us[0]) || us[1] >= 0 && l.entries.has(us[1]) {
+		return false // he has another one
+	}
+	return v.unlisted(l, t.slot)
+}
+
+func (v *server) listed(l *seat, t int) (poke bool) {
+	if l.entryOf.has(t) {
+		return false
+	}
+	l.entryOf.add(t)
+	l.taken.del(t)
+	delete(v.asym, of(l.slot, t))
+	v.mark(l)
+	return !l.shown.has(t) || len(v.gone) > 0
+}
+
+func (v *server) unlisted(l *seat, t int) (poke bool) {
+	l.entryOf.del(t)
+	delete(v.lost, of(l.slot, t))
+	v.mark(l)
+	return v.doubt(l, t, time.Now())
+}
+
+// doubt gives who is neither listed nor there his time until he is hidden.
+func (v *server) doubt(l *seat, t int, now time.Time) (poke bool) {
+	if !l.shown.has(t) || v.raw(l, t) {
+		return false
+	}
+	p := of(l.slot, t)
+	if _, ok := v.gone[p]; !ok {
+		v.gone[p] = now.Add(Grace)
+	}
+	return true
+}
+
+// raw tells whether evidence shows somebody to somebody now.
+func (v *server) raw(l *seat, t int) bool {
+	switch v.rule.Mode {
+	case Everyone:
+		return true
+	case TabList:
+		return l.entryOf.has(t)
+	}
+	return l.bodyOf.has(t) || l.entryOf.has(t) && !l.taken.has(t)
+}
+
+// spawned takes an entity in, if it is a player's body. live is whether it appears now.
+func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live bool, now time.Time) (poke bool) {
+	if i, ok := l.find(id); ok && live { // in its place
+		t := int(l.bodies[i].slot)
+		l.bodies = slices.Delete(l.bodies, i, i+1)
+		poke = v.bodyGone(l, t, false, now)
+	} else if ok {
+		return false
+	}
+	near := func(t *seat) bool {
+		if t == l || !t.in {
+			return false
+		}
+		tx, ty, tz, known := t.where()
+		return !live || !known || within(tx-x, ty-y, tz-z, Touching)
+	}
+	t := v.byE[id]
+	switch {
+	case t != nil && near(t):
+		if u != uuid.Nil && u == t.s && !t.proven {
+			t.proven = true
+			v.prove(t, now)
+		}
+	default:
+		if t = nil; u != uuid.Nil {
+			t = v.owner(u)
+		}
+		if t == nil || t.proven || !near(t) {
+			if live {
+				s := sighting{l.slot, id, u, now}
+				if len(v.recent) < sightings {
+					v.recent = append(v.recent, s)
+				} else {
+					v.recent[v.oldest], v.oldest = s, (v.oldest+1)%sightings
+				}
+			}
+			return poke
+		}
+	}
+	i, _ := l.find(id)
+	l.bodies = slices.Insert(l.bodies, i, body{id, uint16(t.slot), t.stay})
+	l.had = true
+	if l.bodyOf.has(t.slot) {
+		return poke
+	}
+	l.bodyOf.add(t.slot)
+	t.seenBy.add(l.slot)
+	v.mark(l)
+	v.mark(t)
+	v.came(l, t, now)
+	if l.seed != 0 && t.seed != 0 && l.seed != t.seed && l.at == t.at && l.world == t.world {
+		v.noSeeds = true
+	}
+	if l.seed != 0 && t.seed == l.seed && l.world == t.world && !v.seeds && !v.noSeeds {
+		v.seeds = true
+		v.assignAll()
+	}
+	return poke || !l.shown.has(t.slot) || l.apart.has(t.slot) || l.at != t.at
+}
+
+// came is what a body that has come says: nobody is missing there any longer, and it may have been gone without reason.
+func (v *server) came(l, t *seat, now time.Time) {
+	p := of(l.slot, t.slot)
+	l.taken.del(t.slot)
+	if l.apart.has(t.slot) {
+		l.apart.del(t.slot)
+		t.apart.del(l.slot)
+		l.version.Add(1)
+		t.version.Add(1)
+	}
+	delete(v.asym, p)
+	delete(v.absent, p)
+	delete(v.absent, p.back())
+	x, ok := v.lost[p]
+	if !ok {
+		return
+	}
+	delete(v.lost, p)
+	if x.counted || now.Sub(x.at) < Grace || !v.near(l, t, Near) || l.dead || t.dead ||
+		l.movedAt.After(x.at) || t.movedAt.After(x.at) || l.diedAt.After(x.at) || t.diedAt.After(x.at) {
+		return
+	}
+	points := 1
+	if y, ok := v.lost[p.back()]; ok && y.at.Sub(x.at).Abs() <= time.Second {
+		points = 2
+		y.counted = true
+		v.lost[p.back()] = y
+	}
+	if forgotten := int(now.Sub(v.pointAt) / lesson); v.points > 0 && forgotten > 0 {
+		v.points = max(0, v.points-forgotten)
+	}
+	v.points, v.pointAt, v.neverHonest = v.points+points, now, true
+	for _, q := range v.seats {
+		if q != nil && q.apart != nil && v.rule.Bodies == Learn && v.ages {
+			q.apart = nil
+			q.version.Add(1)
+		}
+	}
+	if v.points >= culling && !v.culls && v.rule.Bodies == Learn {
+		v.culls = true
+		for _, q := range v.seats {
+			if q != nil {
+				q.taken, q.apart = nil, nil
+				q.version.Add(1)
+				v.mark(q)
+			}
+		}
+		v.said = append(v.said, v.name+" takes players' bodies away and brings them back, as plugins against cheats do behind walls: missing bodies do not count there (missing-bodies)")
+	}
+}
+
+// bodyGone notes that one body of somebody is gone; told is whether the server has said so of this one.
+func (v *server) bodyGone(l *seat, t int, told bool, now time.Time) (poke bool) {
+	if slices.ContainsFunc(l.bodies, func(b body) bool { return int(b.slot) == t }) {
+		return false
+	}
+	o := v.seats[t]
+	l.bodyOf.del(t)
+	v.mark(l)
+	if o == nil {
+		return false
+	}
+	o.seenBy.del(l.slot)
+	v.mark(o)
+	if told && !l.dead && !o.dead && l.entryOf.has(t) && v.near(l, o, Near) && len(v.lost) < Max {
+		v.lost[of(l.slot, t)] = loss{at: now}
+		poke = true
+	}
+	return v.doubt(l, t, now) || poke
+}
+
+// prove takes away what was taken for the body of one whom the server shows by his own id.
+func (v *server) prove(t *seat, now time.Time) {
+	for _, l := range v.seats {
+		if l == nil || !l.bodyOf.has(t.slot) {
+			continue
+		}
+		l.bodies = slices.DeleteFunc(l.bodies, func(b body) bool { return int(b.slot) == t.slot && b.id != t.e })
+		v.bodyGone(l, t.slot, false, now)
+	}
+}
+
+// enter puts a player into a world.
+func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
+	for i, word := range q.bodyOf {
+		for ; word != 0; word &= word - 1 {
+			t := i*64 + bits.TrailingZeros64(word)
+			q.bodyOf.del(t)
+			if o := v.seats[t]; o != nil {
+				o.seenBy.del(q.slot)
+				v.mark(o)
+			}
+			v.doubt(q, t, now)
+		}
+	}
+	q.bodies = q.bodies[:0]
+	q.stay++
+	q.movedAt = now
+	if q.dead {
+		q.dead, q.diedAt = false, now
+	}
+	q.taken = nil
+	if q.apart != nil {
+		q.apart = nil
+		q.version.Add(1)
+	}
+	for _, o := range v.seats {
+		if o != nil {
+			if o.apart.has(q.slot) {
+				o.version.Add(1)
+			}
+			o.taken.del(q.slot)
+			o.apart.del(q.slot)
+		}
+	}
+	for p := range v.lost {
+		if p.has(q.slot) {
+			delete(v.lost, p)
+		}
+	}
+	for _, m := range []map[pair]time.Time{v.asym, v.absent, v.clash} {
+		for p := range m {
+			if p.has(q.slot) {
+				delete(m, p)
+			}
+		}
+	}
+	v.unpart(q)
+	q.world, q.seed, q.ageAt = world, seed, time.Time{}
+	v.assign(q)
+	v.mark(q)
+}
+
+func (q *seat) where() (x, y, z float64, known bool) {
+	if q.At == nil {
+		return 0, 0, 0, false
+	}
+	return q.At()
+}
+
+func (v *server) near(a, b *seat, blocks float64) bool {
+	ax, ay, az, ok := a.where()
+	bx, by, bz, also := b.where()
+	return ok && also && within(ax-bx, ay-by, az-bz, blocks)
+}
+
+func within(dx, dy, dz, blocks float64) bool { return dx*dx+dy*dy+dz*dz <= blocks*blocks }

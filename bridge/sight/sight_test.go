@@ -1,0 +1,183 @@
+package sight
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// crowd is players on servers, and the turn.
+type crowd struct {
+	t   testing.TB
+	net *Network
+	all []*player
+}
+
+type player struct {
+	*Session
+	c       *crowd
+	x, y, z float64
+	e       int32
+	s       uuid.UUID
+}
+
+func newCrowd(t testing.TB) *crowd { return &crowd{t: t, net: New()} }
+
+// join puts a player into the overworld of a server that knows it by the proxy's UUID.
+func (c *crowd) join(name string) *player {
+	p := c.connect(name)
+	p.enter("main", p.P)
+	p.Login(p.e, "minecraft:overworld", 0)
+	return p
+}
+
+func (c *crowd) connect(name string) *player {
+	p := &player{c: c, e: int32(100 + len(c.all))}
+	p.Session = c.net.Session(name, uuid.NewSHA1(uuid.Nil, []byte(name)))
+	p.At = func() (x, y, z float64, known bool) { return p.x, p.y, p.z, true }
+	c.all = append(c.all, p)
+	return p
+}
+
+func (p *player) enter(server string, s uuid.UUID) {
+	p.s = s
+	p.Enter(server, s)
+}
+
+func (p *player) body(o *player) { p.Spawn(o.e, o.s, o.x, o.y, o.z) }
+
+// meet gives everybody everybody's entry and body.
+func (c *crowd) meet(all ...*player) {
+	for _, p := range all {
+		for _, o := range all {
+			if o != p {
+				p.Show(o.s)
+				p.body(o)
+			}
+		}
+	}
+	c.pass(0)
+}
+
+// pass lets time pass, with an age for everybody each second if age is not nil.
+func (c *crowd) pass(d time.Duration) {
+	for end := time.Now().Add(d); ; {
+		c.net.Settle(time.Now(), nil)
+		left := time.Until(end)
+		if left <= 0 {
+			return
+		}
+		time.Sleep(min(left, 100*time.Millisecond))
+	}
+}
+
+// hears is whether l hears t by distance.
+func hears(l, t *player) bool {
+	yes := false
+	l.EachShown(func(o *Session, apart bool) { yes = yes || o == t.Session && !apart && o.Part() == l.Part() })
+	return yes
+}
+
+func (c *crowd) want(l, t *player, want bool) {
+	c.t.Helper()
+	c.net.Settle(time.Now(), nil)
+	if got := hears(l, t); got != want {
+		c.t.Fatalf("%s hears %s: %v, want %v; %+v", l.Name, t.Name, got, want, l.Explain(t.Session))
+	}
+}
+
+func bubble(t *testing.T, fn func(c *crowd)) {
+	synctest.Test(t, func(t *testing.T) { fn(newCrowd(t)) })
+}
+
+func TestMeet(t *testing.T) {
+	bubble(t, func(c *crowd) {
+		a, b := c.join("Ann"), c.join("Bob")
+		c.want(a, b, false)
+		c.meet(a, b)
+		c.want(a, b, true)
+		c.want(b, a, true)
+		b.Leave()
+		c.want(a, b, false)
+
+	})
+}
+
+// Acceptance 20: a thousand sessions with all entries and 60 bodies each are below 2.5 MiB (the goal is 2 MB), a body event below 1 µs.
+func TestVisibility20Memory(t *testing.T) {
+	before := heap()
+	c, all := thousand(t, 1000)
+	if used := heap() - before; used > 5<<19 {
+		t.Errorf("1,000 sessions hold %d bytes of sight, at most 2.5 MiB", used)
+	} else {
+		t.Logf("%d bytes, %.2f a pair", used, float64(used)/1e6)
+	}
+	runtime.KeepAlive(c)
+	runtime.KeepAlive(all)
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+func thousand(t testing.TB, n int) (*Network, []*Session) {
+	net := New()
+	all := make([]*Session, n)
+	ids := make([]uuid.UUID, n)
+	for i := range all {
+		ids[i] = uuid.UUID{1, byte(i), byte(i >> 8)}
+		all[i] = net.Session("x", ids[i])
+		all[i].Enter("main", ids[i])
+		all[i].Login(int32(i), "w", 0)
+	}
+	for i, s := range all {
+		s.Show(ids...)
+		for k := 1; k <= 60; k++ {
+			o := (i + k*7) % n
+			s.Spawn(int32(o), ids[o], 0, 0, 0)
+		}
+	}
+	net.Settle(time.Now().Add(2*time.Second), nil)
+	return net, all
+}
+
+func BenchmarkBody(b *testing.B) {
+	_, all := thousand(b, 1000)
+	for i := 0; b.Loop(); i++ {
+		s := all[i%1000]
+		s.Destroy(int32((i + 7) % 1000))
+		s.Spawn(int32((i+7)%1000), all[(i+7)%1000].P, 0, 0, 0)
+	}
+}
+
+func BenchmarkOtherEntity(b *testing.B) {
+	_, all := thousand(b, 1000)
+	for i := 0; b.Loop(); i++ {
+		s := all[i%1000]
+		s.Spawn(int32(i%1000+5000), uuid.UUID{9, 9, byte(i)}, 0, 0, 0)
+		s.Destroy(int32(i%1000 + 5000))
+	}
+}
+
+func BenchmarkSettle(b *testing.B) {
+	for _, n := range []int{1000, 5000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			net, all := thousand(b, n)
+			now := time.Now().Add(2 * time.Second)
+			for b.Loop() {
+				for _, s := range all {
+					s.seated.Load().v.mark(s.seated.Load())
+				}
+				net.Settle(now, nil)
+			}
+		})
+	}
+}

@@ -1,0 +1,29 @@
+package world
+
+import "github.com/earshot-mc/earshot/bridge/sight"
+
+// Shown tells whether the player is shown the other, and if so whether they are apart although their worlds have one name.
+func (p *Player) Shown(other *Player) (shown, apart bool) { return p.Sight.ShownApart(other.Sight) }
+
+// EachShown calls for everybody whom the player is shown.
+func (p *Player) EachShown(visit func(other *Player, apart bool)) {
+	p.Sight.EachShown(func(o *sight.Session, apart bool) { visit(o.Self.(*Player), apart) })
+}
+
+// Why is what the evidence makes of one player for another.
+type Why = sight.Why
+
+// What a [Why] is about; see bridge/sight.
+const (
+	Plain    = sight.Plain
+	Nowhere  = sight.Nowhere
+	Servers  = sight.Servers
+	Unlisted = sight.Unlisted
+	Removed  = sight.Removed
+	Ages     = sight.Ages
+	Seeds    = sight.Seeds
+	Bodiless = sight.Bodiless
+)
+
+// Why explains what the player is shown of a talker.
+func (p *Player) Why(talker *Player) Why { return p.Sight.Explain(talker.Sight) }
