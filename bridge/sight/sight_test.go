@@ -22,6 +22,7 @@ type player struct {
 	c       *crowd
 	x, y, z float64
 	e       int32
+	older   int64 // than the world of the others
 	s       uuid.UUID
 }
 

@@ -47,7 +47,23 @@ func TestWhyInWords(t *testing.T) {
 		{func(w *voice.Why) { w.Verdict = route.Deaf }, no + "Bob has deafened himself"},
 		{func(w *voice.Why) { w.Verdict = route.MayNotListen }, no + "Bob lacks socketsvc.listen"},
 		{func(w *voice.Why) { w.Verdict = route.Hidden }, no + "the server hides Ann from Bob"},
-		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.Hidden, arena }, no + "they are on different servers, survival and arena, and have no group or declared voice in common"},
+		{func(w *voice.Why) { w.Verdict, w.Why.Listener = route.Hidden, arena }, no + "they are on different servers, survival and arena"},
+		{func(w *voice.Why) {
+			w.Verdict = route.Hidden
+			w.Sight = world.Why{Cause: world.Unlisted, Server: "main", Witnesses: 3, Blind: 3, Vanished: true}
+		}, no + "on main neither the player list of Bob nor their world has Ann, who is 00000000-0000-0000-0000-000000000000 there; of 3 players whom Ann sees, 3 are not shown the one who speaks: vanished"},
+		{func(w *voice.Why) {
+			w.Verdict, w.Sight = route.Hidden, world.Why{Cause: world.Removed, Server: "main"}
+		}, no + "main has taken the body of Ann away from Bob, who is seen all the same (missing-bodies)"},
+		{func(w *voice.Why) {
+			w.Verdict, w.Sight = route.Apart, world.Why{Cause: world.Bodiless, Server: "main"}
+		}, no + "both stand together on main, and neither is sent the other's body: two worlds of one name (missing-bodies)"},
+		{func(w *voice.Why) {
+			w.Verdict, w.Sight = route.ElsewhereWorld, world.Why{Cause: world.Ages, Ages: [2]int64{100012, 105000}}
+		}, no + "there are two worlds named overworld: they are 105000 and 100012 ticks old"},
+		{func(w *voice.Why) {
+			w.Verdict, w.Sight = route.ElsewhereWorld, world.Why{Cause: world.Seeds}
+		}, no + "there are two worlds named overworld: their seeds differ"},
 		{func(w *voice.Why) { w.Verdict = route.Untold }, no + "Bob has not received the roster with Ann on it yet"},
 		{func(w *voice.Why) { w.Verdict = route.SpectatorRule }, no + "Ann is a spectator"},
 		{func(w *voice.Why) { w.Verdict, w.SpeakerGroup = route.GroupRule, `"a" (OPEN)` }, no + `Ann is in the group "a" (OPEN), Bob in no group`},

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -21,6 +22,7 @@ type Why struct {
 	route.Why
 	Mute                        mute.State // of the speaker
 	SpeakerGroup, ListenerGroup string     // with its type; empty: none
+	Sight                       world.Why  // what the listener is shown of the speaker
 
 	asked time.Time
 }
@@ -47,6 +49,7 @@ func (h *Hub) why(speaker, listener uuid.UUID, now time.Time) Why {
 	}
 	if s != nil && l != nil {
 		w.Why = h.compiler.Explain(&s.Member, &l.Member)
+		w.Sight = l.Player.Why(s.Player)
 	}
 	return w
 }
@@ -117,13 +120,9 @@ func (w Why) Clauses() (all []Clause) {
 	case route.MayNotListen:
 		say("may-not-listen", both...)
 	case route.Hidden:
-		if here != nil && there != nil && here.Backend != there.Backend {
-			say("servers", "from", here.Backend, "to", there.Backend)
-		} else {
-			say("hidden", both...)
-		}
+		w.hidden(say, both)
 	case route.Apart:
-		say("hidden", both...)
+		say("bodiless", append(both, "server", w.Sight.Server)...)
 	case route.Untold:
 		say("untold", both...)
 	case route.SpectatorRule:
@@ -142,6 +141,10 @@ func (w Why) Clauses() (all []Clause) {
 			say("nowhere", "player", w.Speaker)
 		case there == nil:
 			say("nowhere", "player", w.Listener)
+		case w.Sight.Cause == world.Ages && here.World == there.World:
+			say("ages", "world", here.World, "from", strconv.FormatInt(w.Sight.Ages[1], 10), "to", strconv.FormatInt(w.Sight.Ages[0], 10))
+		case w.Sight.Cause == world.Seeds && here.World == there.World:
+			say("seeds", "world", here.World)
 		default:
 			say("worlds", append(both, "from", here.Backend+"/"+here.World, "to", there.Backend+"/"+there.World)...)
 		}
@@ -149,4 +152,22 @@ func (w Why) Clauses() (all []Clause) {
 		say("no-position")
 	}
 	return all
+}
+
+// hidden says why a listener is not shown a speaker.
+func (w *Why) hidden(say func(text string, values ...string), both []string) {
+	here, there, x := w.Why.Speaker, w.Why.Listener, &w.Sight
+	switch {
+	case here != nil && there != nil && here.Backend != there.Backend:
+		say("servers", "from", here.Backend, "to", there.Backend)
+	case x.Cause == world.Removed:
+		say("removed", append(both, "server", x.Server)...)
+	case x.Cause == world.Unlisted:
+		say("unlisted", append(both, "server", x.Server, "uuid", x.There.String())...)
+		if x.Witnesses > 0 && x.Vanished {
+			say("vanished", append(both, "seen", strconv.Itoa(x.Witnesses), "blind", strconv.Itoa(x.Blind))...)
+		}
+	default:
+		say("hidden", both...)
+	}
 }
