@@ -364,7 +364,10 @@ func (p bridgePlayer) has(what string, ok func(world.Facts) bool) {
 
 func (p bridgePlayer) sees(other bridgePlayer, want bool) {
 	p.b.t.Helper()
-	p.until(fmt.Sprintf("%s to see %s: %v", p.Name, other.Name, want), func() bool { return p.Knows(other.Player) == want })
+	p.until(fmt.Sprintf("%s to see %s: %v", p.Name, other.Name, want), func() bool {
+		p.b.reg.Settle(time.Now()) // which voice does with each turn
+		return p.Sees(other.Player) == want
+	})
 }
 
 // until says what is known of the player when the wait is in vain.

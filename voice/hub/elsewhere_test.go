@@ -118,7 +118,7 @@ func TestDeclaredAcrossBackends(t *testing.T) {
 			t.Error("the radio is heard after it has been taken down")
 		}
 		why, err := x.hub.Explain(a.Player.ID, s.Player.ID)
-		want := []Clause{{"no", []string{"speaker", "anna", "listener", "spy"}}, {"worlds", []string{"speaker", "anna", "listener", "spy", "from", "survival/overworld", "to", "arena/overworld"}}}
+		want := []Clause{{"no", []string{"speaker", "anna", "listener", "spy"}}, {"servers", []string{"from", "survival", "to", "arena"}}}
 		if got := why.Clauses(); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q, %v", got, err)
 		}

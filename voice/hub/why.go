@@ -141,6 +141,8 @@ func (w Why) Clauses() (all []Clause) {
 			say("nowhere", "player", w.Speaker)
 		case there == nil:
 			say("nowhere", "player", w.Listener)
+		case here.Backend != there.Backend:
+			say("servers", "from", here.Backend, "to", there.Backend)
 		case w.Sight.Cause == world.Ages && here.World == there.World:
 			say("ages", "world", here.World, "from", strconv.FormatInt(w.Sight.Ages[1], 10), "to", strconv.FormatInt(w.Sight.Ages[0], 10))
 		case w.Sight.Cause == world.Seeds && here.World == there.World:
