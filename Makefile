@@ -25,6 +25,7 @@ test: deps
 soak: deps
 	EARSHOT_LONG=1 go test -timeout 60m -skip '^TestSoak$$' ./itest/... ./proxy/session
 	EARSHOT_LONG=1 EARSHOT_SOAK=$${EARSHOT_SOAK:-30m} go test -v -timeout 24h -run '^TestSoak$$' ./itest
+	EARSHOT_SOAK=1 go test -run '^TestSoak$$' ./bridge/sight
 
 race: deps
 	@sh itest/tell.sh "testing all packages with the race detector" go test -race -timeout 30m ./...

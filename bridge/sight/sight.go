@@ -417,7 +417,13 @@ func (s *Session) Leave() {
 func (s *Session) late() {
 	s.mu.Lock()
 	q := s.seated.Load()
-	changed := (q == nil || !q.in) && s.public.Swap(false)
+	somewhere := false
+	if q != nil {
+		q.v.mu.Lock()
+		somewhere = q.in
+		q.v.mu.Unlock()
+	}
+	changed := !somewhere && s.public.Swap(false)
 	s.mu.Unlock()
 	if changed {
 		s.poke()
