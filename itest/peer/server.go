@@ -36,6 +36,10 @@ func AskForwarding(version int) Option { return func(c command) { c["ask"] = ver
 // Quiet leaves out events of these kinds, for tests with many of them.
 func Quiet(kinds ...string) Option { return func(c command) { c["quiet"] = kinds } }
 
+// OwnIDs makes the backend know its players by UUIDs of its own, as one in offline mode does behind a proxy that
+// authenticates and forwards nothing.
+func OwnIDs() Option { return func(c command) { c["own"] = true } }
+
 // Server is a game server of somebody else.
 type Server struct {
 	Addr string // host:port

@@ -2,7 +2,7 @@
 // node backend.js '{"version":"1.20.4"}' — a small game server for every version from 1.8 to 26.3.
 // Options: version, mode (none, legacy, bungeeguard, modern), secret, threshold (of compression, -1 for
 // none), world, floodgate (its key in hex), forge (see forge.js), ask (the newest modern forwarding version it asks for), refuse ({name: {phase, reason}}),
-// quiet (events not to print).
+// quiet (events not to print), own (players have UUIDs that nobody else knows them by).
 const crypto = require('crypto')
 require('./newer')
 const mc = require('minecraft-protocol')
@@ -10,7 +10,7 @@ const nbt = require('prismarine-nbt')
 const { Vec3 } = require('vec3')
 const { say, commands, failure, strict, options } = require('./lines')
 
-const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, refuse = {}, quiet = [], floodgate, forge } = options()
+const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, refuse = {}, quiet = [], floodgate, forge, own } = options()
 const md = require('minecraft-data')(version)
 const P = md.version.version
 const modes = ['survival', 'creative', 'adventure', 'spectator']
@@ -72,6 +72,7 @@ const server = mc.createServer({
   beforeLogin (c) {
     const f = c.forwarded
     if (f) { c.uuid = f.uuid; c.username = f.name ?? c.username; c.profile = { properties: f.properties } }
+    if (own) c.uuid = crypto.randomUUID()
   },
   errorHandler (c, e) { failure(c.username, e); c.end(e.message) }
 })
