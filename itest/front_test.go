@@ -20,8 +20,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// invited asks for voice and returns what is offered.
-func (c *wire) invited() offer.Offer {
+// askVoice asks for voice and returns the answer.
+func (c *wire) askVoice() packet.PluginMessage {
 	c.t.Helper()
 	hello := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: offer.Hello, Data: offer.AppendHello(nil)})
 	id, _ := c.v.ID(proto.Play, proto.Serverbound, proto.CustomPayload)
@@ -33,13 +33,29 @@ func (c *wire) invited() offer.Offer {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		if m.Channel == offer.Handshake {
-			o, err := offer.ParseHandshake(m.Data)
-			if err != nil {
-				c.t.Fatal(err)
-			}
-			return o
+		if strings.HasPrefix(m.Channel, offer.Prefix) {
+			return m
 		}
+	}
+}
+
+// invited asks for voice and returns what is offered.
+func (c *wire) invited() offer.Offer {
+	c.t.Helper()
+	m := c.askVoice()
+	o, err := offer.ParseHandshake(m.Data)
+	if m.Channel != offer.Handshake || err != nil {
+		c.t.Fatalf("the answer on %s: %v", m.Channel, err)
+	}
+	return o
+}
+
+// TestNoVoiceForOldClients: a client of 1.8 is told why there is no voice, on a channel whose name it can read.
+func TestNoVoiceForOldClients(t *testing.T) {
+	p := start(t, "online: false\nvoice: {enabled: false}\n")
+	m := logIn(t, p.addr, "Ann").askVoice()
+	if r, err := offer.ParseUnavailable(m.Data); m.Channel != offer.Unavail || r != offer.Disabled || err != nil {
+		t.Errorf("the answer on %s is %q, %v", m.Channel, r, err)
 	}
 }
 

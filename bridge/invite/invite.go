@@ -197,16 +197,9 @@ func (i *Inviter) invite(p player) {
 	i.Offered.Add(1)
 }
 
-// firstNamespaced is protocol 393, Minecraft 1.13: from then on channel names may
-// be long.
-const firstNamespaced = 393
-
 func (i *Inviter) unavailable(p player, why offer.Reason) {
 	i.Unavailable.Add(1)
-	if len(offer.Unavailable) > offer.LegacyChannel && p.Protocol() < firstNamespaced {
-		return // the name alone would disconnect such a client
-	}
-	if err := p.Send(offer.Unavailable, offer.AppendUnavailable(nil, why)); err != nil {
+	if err := p.Send(offer.UnavailableFor(p.Protocol()), offer.AppendUnavailable(nil, why)); err != nil {
 		i.cfg.Log.Debug("voice refusal not sent", "player", p.ID(), "err", err)
 	}
 }

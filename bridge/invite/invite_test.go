@@ -69,7 +69,7 @@ func (c *client) last(t *testing.T) (what, secret string) {
 			t.Fatalf("%+v %v", o, err)
 		}
 		return "handshake " + o.URL, o.Token
-	case offer.Unavailable:
+	case offer.Unavailable, offer.Unavail:
 		r, err := offer.ParseUnavailable(m.data)
 		if err != nil {
 			t.Fatal(err)
@@ -187,25 +187,25 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// Clients before 1.13 read channel names of at most 20 characters, and lose their
-// connection over a longer one.
-func TestOldClientsSurvive(t *testing.T) {
-	i, c := New(Config{Tokens: token.New(10)}), newClient()
-	c.protocol = 340 // 1.12.2
-	i.Message(c, offer.Hello, hello)
-	if len(c.sent) != 1 || len(c.sent[0].channel) > 20 {
-		t.Errorf("%v", c.sent)
-	}
-	c.sent = nil
-	i.Apply(Terms{Off: true})
-	i.Message(c, offer.Hello, hello)
-	if len(c.sent) != 0 {
-		t.Errorf("sent on %s", c.sent[0].channel)
-	}
-	c.protocol = 393
-	i.Message(c, offer.Hello, hello)
-	if what, _ := c.last(t); what != "unavailable disabled" {
-		t.Error(what)
+// TestOldClientsAreAnswered: clients before 1.13 read channel names of at most 20 characters, and lose their connection
+// over a longer one. They are told on a shorter one why they get no voice.
+func TestOldClientsAreAnswered(t *testing.T) {
+	for protocol, channel := range map[int32]string{47: offer.Unavail, 340: offer.Unavail, 393: offer.Unavailable, 775: offer.Unavailable} {
+		i, c := New(Config{Tokens: token.New(10)}), newClient()
+		c.protocol = protocol
+		i.Message(c, offer.Hello, hello)
+		if len(c.sent) != 1 || c.sent[0].channel != offer.Handshake {
+			t.Errorf("%d: %v", protocol, c.sent)
+		}
+		c.sent = nil
+		i.Apply(Terms{Off: true})
+		i.Message(c, offer.Hello, hello)
+		if len(c.sent) != 1 || c.sent[0].channel != channel || protocol < 393 && len(c.sent[0].channel) > offer.LegacyChannel {
+			t.Errorf("%d: %v", protocol, c.sent)
+		}
+		if what, _ := c.last(t); what != "unavailable disabled" {
+			t.Errorf("%d: %s", protocol, what)
+		}
 	}
 }
 

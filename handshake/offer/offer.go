@@ -19,12 +19,24 @@ const (
 	Hello       = Prefix + "hello"       // client to proxy: VarInt version
 	Handshake   = Prefix + "handshake"   // proxy to client: VarInt version, String base URL, String token, VarInt seconds to live
 	Unavailable = Prefix + "unavailable" // proxy to client: String reason
+	Unavail     = Prefix + "unavail"     // the same, for clients that [LegacyChannel] binds
 )
 
 // LegacyChannel is the longest channel name, in characters, that a client before
 // Minecraft 1.13 reads; it drops the connection on a longer one, such as
 // [Unavailable].
 const LegacyChannel = 20
+
+// firstNamespaced is protocol 393, Minecraft 1.13: from then on names may be long.
+const firstNamespaced = 393
+
+// UnavailableFor is the channel on which a client of this protocol version is told why it gets no voice.
+func UnavailableFor(protocol int32) string {
+	if protocol < firstNamespaced {
+		return Unavail
+	}
+	return Unavailable
+}
 
 // Version is the only version of the messages so far.
 const Version = 1
