@@ -235,6 +235,9 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	if l.Limits.Pending < 1 {
 		bad("limits.pending", "must be at least 1")
 	}
+	if l.Limits.HTTP < 16 {
+		bad("limits.http", "must be at least 16")
+	}
 	if n := l.Limits.PluginMessage; n < 1024 || n > 2_000_000 {
 		bad("limits.plugin-message", "%d: 1024 to 2000000 bytes", n)
 	}

@@ -164,6 +164,7 @@ type Limits struct {
 	Status      Rate     `yaml:"status"`
 	Exempt      []string `yaml:"exempt"`  // networks without these rates
 	Pending     int      `yaml:"pending"` // connections that are not players yet
+	HTTP        int      `yaml:"http"`    // HTTP connections that are no voice sockets
 
 	PluginMessage int  `yaml:"plugin-message"` // bytes in one of a client
 	BungeeCord    Rate `yaml:"bungeecord"`     // messages of each server on BungeeCord's channel
@@ -273,8 +274,8 @@ func Default() Config {
 		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}, Hosts: []string{}},
 		Compression: Compression{Threshold: 256, Level: 3},
 		Limits: Limits{
-			Connections: Rate{5, 20}, Logins: Rate{0.4, 3}, Status: Rate{5, 20},
-			Exempt: []string{}, Pending: 2048, PluginMessage: 32767, BungeeCord: Rate{100, 400},
+			Connections: Rate{5, 40}, Logins: Rate{0.5, 10}, Status: Rate{5, 20},
+			Exempt: []string{}, Pending: 2048, HTTP: 1024, PluginMessage: 32767, BungeeCord: Rate{100, 400},
 		},
 		Timeouts: Timeouts{
 			FirstByte: s(5), Login: s(30), Read: s(30), Write: s(30), BackendDial: s(5), BackendLogin: s(10),

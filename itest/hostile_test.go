@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"os"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -356,6 +357,7 @@ func TestThrottles(t *testing.T) {
 	t.Setenv("EARSHOT_LIMITS_EXEMPT", "[127.0.1.0/24]") // not where the others come from
 	t.Setenv("EARSHOT_LIMITS_CONNECTIONS", "{per-second: 0.1, burst: 30}")
 	t.Setenv("EARSHOT_LIMITS_STATUS", "{per-second: 0.1, burst: 2}")
+	t.Setenv("EARSHOT_LIMITS_LOGINS", "{per-second: 0.1, burst: 3}")
 	p := start(t, "online: false\n")
 	outside := through(t, "127.0.1.1", nil, nil)
 	metrics := func() string { _, s := get(t, outside, "http://"+p.addr+"/metrics"); return s }
@@ -364,8 +366,8 @@ func TestThrottles(t *testing.T) {
 		c := logIn(t, p.addr, fmt.Sprintf("Fine%d", i))
 		c.until(proto.JoinGame)
 	}
-	if r := refusal(t, p.addr, 47, "Fourth"); !strings.Contains(r, "too often") {
-		t.Errorf("the fourth login in a second is refused with %s", r)
+	if r := refusal(t, p.addr, 47, "Fourth"); !regexp.MustCompile(`too often\. Try again in ([1-9]|10) s\.`).MatchString(r) {
+		t.Errorf("the fourth login at once is refused with %s", r)
 	}
 	x := &portTest{p: p}
 	for range 2 {
@@ -378,9 +380,21 @@ func TestThrottles(t *testing.T) {
 	}
 	until(t, "a connection to be refused", func() bool {
 		c := dial(t, p.addr, "")
-		write(t, c, []byte{0xfe})
+		write(t, c, []byte{0xfe, 1, 0xfa})
 		return strings.Contains(metrics(), `earshot_connections_refused_total{reason="throttled"} 1`)
 	})
+	// A player whose network has connected too often is told, and for how long, and so is a page.
+	if r := refusal(t, p.addr, 47, "Fifth"); !regexp.MustCompile(`too often\. Try again in ([1-9]|10) s\.`).MatchString(r) {
+		t.Errorf("a connection too many is refused with %s", r)
+	}
+	if code, body := get(t, through(t, "", nil, nil), "http://"+p.addr+"/healthz"); code != 429 || !strings.Contains(body, "limits.connections") {
+		t.Errorf("a request too many is answered %d %s", code, body)
+	}
+	for _, setting := range []string{"limits.connections", "limits.logins", "limits.status"} {
+		if n := strings.Count(p.log.String(), `setting="`+setting); n != 1 {
+			t.Errorf("%d lines of the log name %s", n, setting)
+		}
+	}
 	for _, want := range []string{`earshot_connections_ended_total{why="throttled"} 1`, `earshot_connections_ended_total{why="status_throttled"}`, "earshot_players 3"} {
 		until(t, "/metrics to say "+want, func() bool { return strings.Contains(metrics(), want) })
 	}

@@ -48,7 +48,7 @@ type Settings struct {
 	Logins  limit.Rate     // login attempts; PerSecond 0: no limit
 	Pings   limit.Rate     // server list pings; PerSecond 0: no limit
 	Exempt  []netip.Prefix // networks without these limits
-	Pending int            // connections that are not players yet; 0: no limit
+	Pending int            // connections that are not players yet, see [limit.Shares]; 0: no limit
 }
 
 // Status is what the server list shows. Online, Players and Ask are the Server's own.
@@ -72,6 +72,7 @@ type Others struct {
 	Say      func(locale, key string, named ...string) packet.Text
 	Admit    func(p session.Player, server string) bool
 	Listed   func(player uuid.UUID) bool // see [session.Config]
+	Ended    func(e session.Ending, from netip.Addr)
 }
 
 // Compiled are Settings with which nothing can go wrong any more. They are for one Server.
@@ -163,7 +164,7 @@ type Server struct {
 	log     *slog.Logger
 	logins  *limit.Networks
 	pings   *limit.Networks
-	pending *limit.Gauge
+	pending *limit.Places
 
 	mu        sync.Mutex
 	closed    bool
@@ -179,12 +180,12 @@ func New(c *Compiled, others Others, log *slog.Logger) *Server {
 	}
 	p := &Server{
 		log: log, listeners: map[net.Listener]struct{}{},
-		logins: limit.NewNetworks(limit.Rate{}, false, nil), pings: limit.NewNetworks(limit.Rate{}, false, nil), pending: limit.NewGauge(0),
+		logins: limit.NewNetworks(limit.Rate{}, false, nil), pings: limit.NewNetworks(limit.Rate{}, false, nil), pending: limit.NewPlaces(limit.Bounds{}),
 	}
 	p.pongs = status.NewCache(0, pingWithin, log)
 	p.core = session.New(session.Config{
-		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say, Admit: others.Admit, Listed: others.Listed,
-		LoginGate: p.logins.Allow, StatusGate: p.pings.Allow, Pending: p.pending, Log: log,
+		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say, Admit: others.Admit, Listed: others.Listed, Ended: others.Ended,
+		LoginGate: p.logins.Take, StatusGate: p.pings.Take, Pending: p.pending, Log: log,
 	})
 	p.Apply(c)
 	return p
@@ -196,7 +197,7 @@ func (p *Server) Apply(c *Compiled) {
 	s := &c.settings
 	p.logins.Set(s.Logins, s.Exempt)
 	p.pings.Set(s.Pings, s.Exempt)
-	p.pending.Set(s.Pending)
+	p.pending.Set(limit.Shares(s.Pending), s.Exempt)
 	p.pongs.Fresh(cmp.Or(s.PingCache, 10*time.Second))
 	p.core.Apply(s.Settings)
 	p.mu.Lock()

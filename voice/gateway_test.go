@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -89,7 +90,7 @@ func (s *site) serve(offered func() caps.Set) (addr string) {
 		Offered: offered,
 		Sweeper: s.sweep,
 		Accept:  func(_ context.Context, sock *socket.Socket, id uuid.UUID, c caps.Set) { s.gw.Accept(sock, id, c) },
-		Count:   func(reason string) { s.t.Errorf("upgrade refused: %s", reason) },
+		Count:   func(reason string, _ netip.Addr) { s.t.Errorf("upgrade refused: %s", reason) },
 	}))
 	s.servers = append(s.servers, srv)
 	return srv.Listener.Addr().String()

@@ -106,7 +106,8 @@ var english = map[key]string{
 	"relayed":               "<red>This player's version of the game is not known here: they can be told nothing, and be taken nowhere.",
 
 	// On the screen of somebody who is disconnected, or as a <reason>.
-	"kick-too-often":      "You are logging in too often. Wait a moment and try again.",
+	"kick-too-often":      "Your network logs in too often. Try again in <seconds> s.",
+	"kick-crowded":        "Too many are connecting at the moment. Try again in a moment.",
 	"kick-version":        "Your version of the game is not known here, and its login is different. Use <versions>, or tell the administrator.",
 	"kick-name":           "This name is not allowed here: use 1 to 16 letters, digits and underscores.",
 	"kick-name-taken":     "Somebody is already playing here under this name.",

@@ -72,6 +72,8 @@ type rooms struct {
 	port        *listen.Listener
 	pages       *admin.Admin
 	front       *front.Front
+	visitors    *visitors
+	turned      *turned
 	voiceAt     atomic.Pointer[string] // the path before /voice, beside none
 	server      *proxy.Server
 	inviter     *invite.Inviter
@@ -217,9 +219,11 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 	failures := &track.Failures{Log: a.log.With("room", "track")}
 	tokens := token.New(1 << 16)
 	inviter := invite.New(invite.Config{Tokens: tokens, Log: a.log.With("room", "invite")})
+	turned := newTurned(a.log)
 	server := proxy.New(a.now.compiled, proxy.Others{
 		Watch: watch{reg, a.desk.names, failures}, Channels: inviter, Hooks: a.desk, Backends: a.desk, Say: a.desk.say, Admit: a.desk.admit,
 		Listed: listed(reg),
+		Ended:  turned.session,
 	}, a.log.With("room", "proxy"))
 	gateway := voice.New(voice.Config{
 		Log: a.log.With("room", "voice"), Permissions: rights(reg, a.desk.perms), Notice: func(id uuid.UUID, why voice.Reason) { a.desk.teller().notice(id, why) },
@@ -238,14 +242,15 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		}
 		return h
 	})
+	turned.export(pages)
 	exportServers(pages, server)
 	export(pages, server.Counters(), server.Online, gateway.Stats, failures, inviter)
 	exportCommands(pages, &a.desk.counters, a.desk.messages)
 	exportState(pages, gateway.Stats, on.Health)
 	connections := limit.NewNetworks(limit.Rate{}, false, nil)
 	listening := listen.Config{
-		Gate: connections.Allow, Log: a.log.With("room", "listen"), Players: func(c *listen.Conn) { server.Handle(c) },
-		Count: pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons),
+		Gate: connections.Take, Log: a.log.With("room", "listen"), Players: func(c *listen.Conn) { server.Handle(c) },
+		Count: turned.connection,
 	}
 	port := listen.New(ln, listening)
 	sweeper := socket.NewSweeper()
@@ -253,7 +258,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		Tokens: tokens, Sweeper: sweeper, Offered: gateway.Offers,
 		Online: func(id uuid.UUID) bool { return reg.Get(id) != nil },
 		Accept: func(_ context.Context, s *socket.Socket, player uuid.UUID, c caps.Set) { gateway.Accept(s, player, c) },
-		Count:  pages.Tally("earshot_voice_refused_total", "Voice sockets refused, by reason.", "reason", upgrade.Reasons()),
+		Count:  turned.voice,
 		Log:    a.log.With("room", "upgrade"),
 	})
 
@@ -268,16 +273,15 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		}
 		sockets.ServeHTTP(w, q)
 	})
+	before := front.New(mux, a.log.With("room", "http"))
 	a.rooms = &rooms{
-		connections: connections, listening: listening, port: port, pages: pages, front: front.New(mux, a.log.With("room", "http")),
+		connections: connections, listening: listening, port: port, pages: pages, front: before,
+		visitors: newVisitors(before.Trusts, turned.http), turned: turned,
 		server: server, inviter: inviter, sockets: sockets, gateway: gateway,
 	}
 	a.apply(a.now)
 
-	web := &http.Server{
-		Handler: a.rooms.front, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
-		ErrorLog: slog.NewLogLogger(a.log.With("room", "http").Handler(), slog.LevelDebug),
-	}
+	web := newWeb(a.rooms.front, a.rooms.visitors, a.log.With("room", "http"))
 
 	r := &running{failed: make(chan error, 4)}
 	var serving sync.WaitGroup
@@ -307,7 +311,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		}
 		all.Go(func() { report("voice", gateway.Close(ctx)) })
 		all.Go(func() { report("players", server.Shutdown(ctx, a.farewell)) })
-		all.Go(func() { report("http", web.Shutdown(ctx)) })
+		all.Go(func() { report("http", stopWeb(ctx, web)) })
 		all.Wait()
 		a.desk.close()
 		report("limbo", a.builtin.Close())

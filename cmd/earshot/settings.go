@@ -42,6 +42,7 @@ type settings struct {
 	fronts   []netip.Prefix // reverse proxies
 	public   string         // the base URL that clients are told; empty: as they joined
 	prefix   string         // of the path in it
+	visitors int            // HTTP connections at once
 	invite   invite.Terms
 	origins  []string
 	proxy    proxy.Settings
@@ -95,6 +96,7 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	}
 	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // checked by Load, as are these
 	s.fronts, _ = configs.Prefixes(l.HTTPProxies)
+	s.visitors = l.Limits.HTTP
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
 	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
 	return s, nil
@@ -217,6 +219,8 @@ func (a *app) apply(s *settings) {
 	r.listening.Trusted, r.listening.RequireProxy, r.listening.FirstByte = s.port.trusted, s.port.required, s.port.firstByte
 	r.listening.TLS = s.cert != nil
 	r.port.Apply(r.listening)
+	r.turned.hide.Store(!s.conf.Log.Addresses)
+	r.visitors.set(s.visitors, s.port.exempt)
 	r.pages.SetNetworks(s.watchers)
 	r.pages.SetHosts(s.names)
 	r.front.SetTrusted(s.fronts)

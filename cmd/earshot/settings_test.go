@@ -121,7 +121,7 @@ var live = map[string]sample{
 	"limits.connections.per-second": {"", "LIMITS_CONNECTIONS_PER_SECOND=7"}, "limits.connections.burst": {"", "LIMITS_CONNECTIONS_BURST=7"},
 	"limits.logins.per-second": {"", "LIMITS_LOGINS_PER_SECOND=7"}, "limits.logins.burst": {"", "LIMITS_LOGINS_BURST=7"},
 	"limits.status.per-second": {"", "LIMITS_STATUS_PER_SECOND=7"}, "limits.status.burst": {"", "LIMITS_STATUS_BURST=7"},
-	"limits.exempt": {"", "LIMITS_EXEMPT=[10.0.0.0/8]"}, "limits.pending": {"", "LIMITS_PENDING=7"},
+	"limits.exempt": {"", "LIMITS_EXEMPT=[10.0.0.0/8]"}, "limits.pending": {"", "LIMITS_PENDING=7"}, "limits.http": {"", "LIMITS_HTTP=77"},
 	"limits.plugin-message": {"", "LIMITS_PLUGIN_MESSAGE=40000"},
 	"timeouts.first-byte":   {"", "TIMEOUTS_FIRST_BYTE=7s"}, "timeouts.login": {"", "TIMEOUTS_LOGIN=7s"}, "timeouts.read": {"", "TIMEOUTS_READ=7s"},
 	"timeouts.write": {"", "TIMEOUTS_WRITE=7s"}, "timeouts.backend-dial": {"", "TIMEOUTS_BACKEND_DIAL=7s"},

@@ -43,8 +43,8 @@ type Config struct {
 	// Accept owns the socket and runs it; the connection is closed when it
 	// returns.
 	Accept func(ctx context.Context, s *socket.Socket, player uuid.UUID, negotiated caps.Set)
-	// Count is told the reason of every refusal, one of Reasons.
-	Count func(reason string)
+	// Count is told the reason of every refusal, one of Reasons, and who was refused: an IPv4 address or an IPv6 /64.
+	Count func(reason string, from netip.Addr)
 	// Origins are further pages that may connect, as browsers name them:
 	// scheme://host[:port]. A page of the host that is asked always may.
 	Origins []string
@@ -146,7 +146,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if conn != nil {
 			conn.Close()
 		}
-		h.cfg.Count(failed.reason)
+		h.cfg.Count(failed.reason, addr)
 		h.cfg.Log.Debug("voice upgrade failed", "addr", addr, "player", player, "err", err)
 		return
 	}
@@ -225,7 +225,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, addr netip.Addr
 		why = &rateLimited
 		w.Header().Set("Retry-After", strconv.Itoa(int(failEvery/time.Second)))
 	}
-	h.cfg.Count(why.reason)
+	h.cfg.Count(why.reason, addr)
 	h.cfg.Log.Debug("voice connection refused", "addr", addr, "reason", why.reason)
 	if why == &badVersion {
 		w.Header()["Sec-WebSocket-Version"] = []string{"13"}

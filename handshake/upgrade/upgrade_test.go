@@ -84,7 +84,7 @@ func start(t *testing.T, change func(*Config)) *stand {
 			sock.Run(ctx, e)
 			s.got <- fmt.Sprintf("%x %s:%s", player[15], set.Token(), &e.seen)
 		},
-		Count: func(reason string) {
+		Count: func(reason string, _ netip.Addr) {
 			s.mu.Lock()
 			s.refused = append(s.refused, reason)
 			s.mu.Unlock()
@@ -338,7 +338,7 @@ func TestGoodTokenDespiteOthersFailures(t *testing.T) {
 // TestHeldBackAnswersAreBounded: a crowd of failures costs a bounded number of waiting answers, and none outlives Stop.
 func TestHeldBackAnswersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(Config{Count: func(string) {}})
+		h := New(Config{Count: func(string, netip.Addr) {}})
 		began := time.Now()
 		var waiting, gone atomic.Int32
 		for range maxSlowed + 50 {

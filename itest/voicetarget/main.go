@@ -23,6 +23,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/signal"
 	"runtime/pprof"
@@ -98,7 +99,7 @@ func run(addr string, secure, all bool, profile string) error {
 		Offered: gateway.Offers,
 		Sweeper: sweep,
 		Accept:  func(_ context.Context, s *socket.Socket, id uuid.UUID, c caps.Set) { gateway.Accept(s, id, c) },
-		Count:   func(string) {},
+		Count:   func(string, netip.Addr) {},
 	})
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {

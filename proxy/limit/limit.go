@@ -1,8 +1,8 @@
 // Package limit bounds what strangers can make the proxy do before anybody has proved to be a
 // player: how often a network may connect, ask for the status or log in ([Networks]), how often
-// something may happen at all ([Bucket]), and how much of it may be going on at once ([Gauge]).
+// something may happen at all ([Bucket]), and how many strangers may be dealt with at once ([Places]).
 //
-// A check never allocates, never blocks on anything but a short mutex and never keeps more memory
+// A check of a rate never allocates, never blocks on anything but a short mutex and never keeps more memory
 // than it was given at the start, whatever addresses arrive.
 package limit
 
@@ -118,18 +118,24 @@ func fold(p netip.Prefix) netip.Prefix {
 
 // Allow charges addr's network with one event and reports whether it is within the rate.
 // An invalid address is refused: nobody has one by accident.
-func (n *Networks) Allow(addr netip.Addr) bool {
+func (n *Networks) Allow(addr netip.Addr) bool { return n.Take(addr) == 0 }
+
+// noAddress is what somebody without an address is told to wait.
+const noAddress = time.Minute
+
+// Take is Allow, and tells how long addr's network has to wait until the next event is within the rate; 0: this one is.
+func (n *Networks) Take(addr netip.Addr) (wait time.Duration) {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() {
-		return false
+		return noAddress
 	}
 	r := n.rules.Load()
 	if r.pace.step == 0 {
-		return true
+		return 0
 	}
 	for _, p := range r.exempt {
 		if p.Contains(addr) {
-			return true
+			return 0
 		}
 	}
 	key := n.network(addr)
@@ -143,8 +149,12 @@ func (n *Networks) Allow(addr netip.Addr) bool {
 	var ok bool
 	s.tat, ok = r.pace.take(s.tat, now)
 	s.used = true
+	wait = time.Duration(s.tat - r.pace.slack - now)
 	lock.Unlock()
-	return ok
+	if ok {
+		return 0
+	}
+	return wait
 }
 
 // network is the number of addr's network. IPv4 networks get the numbers of IPv6 networks below
@@ -215,38 +225,3 @@ func (b *Bucket) Allow() bool {
 		}
 	}
 }
-
-// Gauge counts what is going on at once and refuses more than a maximum.
-// It is safe for concurrent use.
-type Gauge struct {
-	max, now atomic.Int64
-}
-
-// NewGauge returns a gauge that lets at most max holders in; zero or less means no maximum.
-func NewGauge(max int) *Gauge {
-	g := &Gauge{}
-	g.Set(max)
-	return g
-}
-
-// Set changes the maximum. Whoever is in stays in.
-func (g *Gauge) Set(max int) { g.max.Store(int64(max)) }
-
-// Enter reports whether there is room for one more, and takes it. Each true needs one Leave.
-func (g *Gauge) Enter() bool {
-	if max := g.max.Load(); g.now.Add(1) <= max || max <= 0 {
-		return true
-	}
-	g.now.Add(-1)
-	return false
-}
-
-// Leave gives back what a successful Enter took.
-func (g *Gauge) Leave() {
-	if g.now.Add(-1) < 0 {
-		panic("limit: Leave without Enter")
-	}
-}
-
-// Now is how many are in; it may be one or two too high while others are being refused.
-func (g *Gauge) Now() int { return int(g.now.Load()) }

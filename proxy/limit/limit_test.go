@@ -199,34 +199,36 @@ func TestBucket(t *testing.T) {
 	})
 }
 
-func TestGauge(t *testing.T) {
-	g := NewGauge(3)
-	var in atomic.Int64
-	var wg sync.WaitGroup
-	for range 20 {
-		wg.Go(func() {
-			if g.Enter() {
-				in.Add(1)
+// TestWait: a refusal tells how long to wait, neither a moment too short nor, alone on the network, too long.
+func TestWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, rate := range []Rate{{PerSecond: 0.4, Burst: 3}, {PerSecond: 5, Burst: 20}, {PerSecond: 100, Burst: 1}} {
+			n, a := NewNetworks(rate, false, nil), netip.MustParseAddr("192.0.2.1")
+			for range rate.Burst {
+				if wait := n.Take(a); wait != 0 {
+					t.Fatal(rate, wait)
+				}
 			}
-		})
-	}
-	wg.Wait()
-	if in.Load() != 3 || g.Now() != 3 {
-		t.Fatalf("%d entered and Now is %d, want 3", in.Load(), g.Now())
-	}
-	g.Leave()
-	if !g.Enter() || g.Enter() {
-		t.Error("one place was free, so exactly one must get in")
-	}
-	for range 3 {
-		g.Leave()
-	}
-	defer func() {
-		if recover() == nil {
-			t.Error("Leave without Enter went unnoticed")
+			for range 3 {
+				time.Sleep(time.Millisecond)
+				wait := n.Take(a)
+				if wait <= 0 || wait > time.Duration(float64(time.Second)/rate.PerSecond) {
+					t.Fatal(rate, wait)
+				}
+				time.Sleep(wait - 1)
+				if n.Take(a) == 0 {
+					t.Fatal("too long", rate, wait)
+				}
+				time.Sleep(1)
+				if again := n.Take(a); again != 0 {
+					t.Fatal("too short", rate, wait, again)
+				}
+			}
 		}
-	}()
-	g.Leave()
+		if wait := NewNetworks(Rate{}, false, nil).Take(netip.Addr{}); wait <= 0 {
+			t.Error("no address is let in")
+		}
+	})
 }
 
 func TestConcurrent(t *testing.T) {
@@ -252,14 +254,12 @@ func TestConcurrent(t *testing.T) {
 
 func TestNoAllocation(t *testing.T) {
 	n := NewNetworks(Rate{PerSecond: 5, Burst: 20}, false, []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")})
-	b, g, i := NewBucket(Rate{PerSecond: 5, Burst: 20}), NewGauge(10), uint32(0)
+	b, i := NewBucket(Rate{PerSecond: 5, Burst: 20}), uint32(0)
 	if got := testing.AllocsPerRun(1000, func() {
 		i += 7919
 		n.Allow(netip.AddrFrom4([4]byte{byte(i >> 16), byte(i >> 8), byte(i), 1}))
 		n.Allow(netip.AddrFrom16([16]byte{0: 0x20, 1: 1, 6: byte(i >> 8), 7: byte(i)}))
 		b.Allow()
-		g.Enter()
-		g.Leave()
 	}); got != 0 {
 		t.Errorf("%v allocations per check, want none", got)
 	}
@@ -279,8 +279,7 @@ func BenchmarkAllow(b *testing.B) {
 	}
 }
 
-// TestSet: a change of the rate counts for networks that are known already, and a change of the maximum for those who
-// are in.
+// TestSet: a change of the rate counts for networks that are known already.
 func TestSet(t *testing.T) {
 	n := NewNetworks(Rate{}, false, nil)
 	count := func(addr string, tries int) (allowed int) {
@@ -306,21 +305,5 @@ func TestSet(t *testing.T) {
 	n.Set(slow, nil)
 	if got := count("192.0.2.1", 10); got != 0 {
 		t.Errorf("what was used up is forgotten: %d pass", got)
-	}
-
-	g := NewGauge(2)
-	for i, want := range []bool{true, true, false} {
-		if g.Enter() != want {
-			t.Errorf("with a maximum of 2, number %d", i)
-		}
-	}
-	g.Set(1)
-	g.Leave()
-	if g.Enter() {
-		t.Error("somebody came in beyond the new maximum")
-	}
-	g.Set(0)
-	if !g.Enter() || g.Now() != 2 {
-		t.Error("no maximum is one")
 	}
 }

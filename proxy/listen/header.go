@@ -20,7 +20,8 @@ const (
 	maxV1 = 107        // bytes of a v1 line with its line end
 	maxV2 = 16 + 4<<10 // bytes of a v2 header we accept; a client certificate takes one or two KiB
 	local = 0x20       // v2 command LOCAL: a health check of the balancer itself
-	unset = 0x00       // v2 family UNSPEC: the sender does not know
+	tcp4  = 0x11       // v2 families; any other one is to be taken for UNSPEC
+	tcp6  = 0x21
 )
 
 var errNoHeader = errors.New("listen: no PROXY header")
@@ -64,8 +65,8 @@ func hasHeader(b []byte) bool { return len(b) >= 2 && (begins(b, sigV1) || begin
 // source returns the client's address in the whole header h, or peer if h names none on purpose.
 func source(h []byte, peer netip.AddrPort) (netip.AddrPort, error) {
 	if len(h) >= 16 && begins(h, sigV2) {
-		if h[12] == local || h[12] == local+1 && h[13] == unset {
-			return peer, nil
+		if family := h[13]; h[12] == local || h[12] == local+1 && family != tcp4 && family != tcp6 {
+			return peer, nil // nobody that can have connected here: a Unix socket, a datagram, or what is not known yet
 		}
 	}
 	// The library reads v1 lines only from a buffer that has them whole, which this one does.

@@ -6,6 +6,7 @@ package listen
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -22,7 +23,7 @@ import (
 const (
 	AcceptFailed   = "accept_failed"   // the system could not accept a connection; it is tried again
 	Throttled      = "throttled"       // [Config].Gate said no
-	Crowded        = "crowded"         // [MaxSniffing] connections were waiting already
+	Crowded        = "crowded"         // silent for the longest when [MaxSniffing] connections were waiting, or all of a network's
 	ProxyUntrusted = "proxy_untrusted" // a PROXY header from somebody who may not send one
 	ProxyMissing   = "proxy_missing"   // no PROXY header where one is required
 	ProxyInvalid   = "proxy_invalid"   // a PROXY header that cannot be read
@@ -40,8 +41,15 @@ var Reasons = []string{AcceptFailed, Throttled, Crowded, ProxyUntrusted, ProxyMi
 	Silent, Slow, HungUp, Unknown, TLSOff, Unserved}
 
 // MaxSniffing is how many connections may at once be on the way from accept to whoever serves
-// them. The next one is closed without a reply.
+// them, by the [limit.Shares] of networks: whoever has said nothing for the longest goes for the next one.
 const MaxSniffing = 2048
+
+// MaxTold is how many of those whom [Config].Gate has refused may at once be on the way to being told so, an eighth of them
+// of one network. All others are closed without a reply.
+const MaxTold = 64
+
+// toldWithin is how long one of these has to say what it is.
+const toldWithin = 2 * time.Second
 
 // Defaults for [Config].
 const (
@@ -66,16 +74,19 @@ type Config struct {
 	// saves a server list ping two hand-overs; nil = they come out of [Listener.Minecraft].
 	Players func(*Conn)
 
-	Gate  func(netip.Addr) bool // may this address connect now; called once for each connection; nil = yes
-	Log   *slog.Logger          // nil = silent
-	Count func(reason string)   // a connection was closed here; safe for concurrent use; nil = not counted
+	// Gate tells how long this address has to wait until it may connect; it is called once for each connection. 0 = it may
+	// now; nil = everybody may. A few of those who have to wait are passed on all the same, to be told: see [Wait].
+	Gate  func(netip.Addr) time.Duration
+	Log   *slog.Logger                         // nil = silent
+	Count func(reason string, from netip.Addr) // a connection was closed here; safe for concurrent use; nil = not counted
 }
 
 // Listener accepts from one TCP listener and hands its connections to three others.
 type Listener struct {
 	cfg  atomic.Pointer[Config]
 	ln   net.Listener
-	room *limit.Gauge
+	room *limit.Places
+	told *limit.Places // of those whom Gate has refused
 	done chan struct{}
 
 	minecraft, http, tls *queue
@@ -89,7 +100,7 @@ type Listener struct {
 // New returns a Listener that takes over ln, as [Open] makes it; its connections must be TCP ones.
 // Nothing is accepted before [Listener.Serve].
 func New(ln net.Listener, cfg Config) *Listener {
-	l := &Listener{ln: ln, room: limit.NewGauge(MaxSniffing), done: make(chan struct{}), open: map[*net.TCPConn]struct{}{}}
+	l := &Listener{ln: ln, room: limit.NewPlaces(limit.Shares(MaxSniffing)), told: limit.NewPlaces(limit.Bounds{All: MaxTold, Wide: MaxTold / 4, Network: MaxTold / 8}), done: make(chan struct{}), open: map[*net.TCPConn]struct{}{}}
 	l.Apply(cfg)
 	for _, q := range []**queue{&l.minecraft, &l.http, &l.tls} {
 		*q = &queue{addr: ln.Addr(), conns: make(chan net.Conn), done: make(chan struct{})}
@@ -110,10 +121,10 @@ func (l *Listener) Apply(cfg Config) {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
 	if cfg.Count == nil {
-		cfg.Count = func(string) {}
+		cfg.Count = func(string, netip.Addr) {}
 	}
 	if cfg.Gate == nil {
-		cfg.Gate = func(netip.Addr) bool { return true }
+		cfg.Gate = func(netip.Addr) time.Duration { return 0 }
 	}
 	cfg.Trusted = append([]netip.Prefix(nil), cfg.Trusted...)
 	for i, p := range cfg.Trusted {
@@ -147,7 +158,7 @@ func (l *Listener) Serve() error {
 			}
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
 			cfg := l.cfg.Load()
-			cfg.Count(AcceptFailed)
+			cfg.Count(AcceptFailed, netip.Addr{})
 			cfg.Log.Warn("cannot accept connections, trying again", "error", err, "pause", pause)
 			select {
 			case <-time.After(pause):
@@ -187,19 +198,18 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 	}
 	from := unmap(peer.AddrPort())
 	cfg := l.cfg.Load()
-	trusted := cfg.trusts(from.Addr())
-	if !trusted && !cfg.Gate(from.Addr()) {
-		l.refuse(tcp, from, Throttled)
-		return
+	a := &arrival{tcp: tcp, from: from, trusted: cfg.trusts(from.Addr())}
+	if !a.trusted {
+		a.wait = cfg.Gate(from.Addr())
 	}
-	if !l.room.Enter() {
-		l.refuse(tcp, from, Crowded)
+	if !l.enter(a) {
+		l.refuse(tcp, from, a.reason())
 		return
 	}
 	l.mu.Lock()
 	if l.closed {
 		l.mu.Unlock()
-		l.room.Leave()
+		l.leave(a)
 		l.refuse(tcp, from, Unserved)
 		return
 	}
@@ -207,8 +217,8 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 	l.wg.Add(1)
 	l.mu.Unlock()
 	go func() {
-		player := l.receive(cfg, tcp, from, trusted)
-		l.room.Leave()
+		player := l.receive(cfg, a)
+		l.leave(a)
 		l.wg.Done()
 		if player != nil {
 			cfg.Players(player)
@@ -216,20 +226,104 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 	}()
 }
 
+// arrival is a connection on the way from accept to whoever serves it.
+type arrival struct {
+	limit.Place
+	tcp     *net.TCPConn
+	from    netip.AddrPort
+	trusted bool          // from may say by a PROXY header whom it is from
+	wait    time.Duration // what the gate said; it comes in to be told so
+	evicted atomic.Bool
+}
+
+// enter takes a place for a, among those who come in or those who are told why not. A balancer's connections are counted
+// by whom they are from, once that is known.
+func (l *Listener) enter(a *arrival) bool {
+	if a.wait > 0 {
+		return l.told.Enter(&a.Place, a.from.Addr(), nil)
+	}
+	from := a.from.Addr()
+	if a.trusted {
+		from = netip.Addr{}
+	}
+	return l.room.Enter(&a.Place, from, func() {
+		a.evicted.Store(true)
+		a.tcp.SetReadDeadline(time.Unix(1, 0))
+	})
+}
+
+func (l *Listener) leave(a *arrival) {
+	if a.wait > 0 {
+		l.told.Leave(&a.Place)
+		return
+	}
+	l.room.Leave(&a.Place)
+}
+
+// reason is why there is no place for a.
+func (a *arrival) reason() string {
+	if a.wait > 0 {
+		return Throttled
+	}
+	return Crowded
+}
+
+// header finds out whom a balancer's connection is from.
+func (l *Listener) header(cfg *Config, a *arrival, buf []byte) ([]byte, error) {
+	from, buf, err := readHeader(a, a.from, buf, cfg.ProxyHeader, cfg.RequireProxy)
+	if err != nil {
+		return buf, err
+	}
+	l.leave(a)
+	a.from, a.trusted = from, false
+	a.wait = cfg.Gate(from.Addr())
+	if !l.enter(a) {
+		return buf, refusal(a.reason())
+	}
+	return buf, nil
+}
+
+// Read implements socket.
+func (a *arrival) Read(b []byte) (int, error) { return a.tcp.Read(b) }
+
+// SetReadDeadline implements socket. Whoever has lost the place reads nothing any more.
+func (a *arrival) SetReadDeadline(t time.Time) error {
+	err := a.tcp.SetReadDeadline(t)
+	if a.evicted.Load() {
+		err = refusal(Crowded)
+	}
+	return err
+}
+
 // receive tells one connection apart and hands it out, or returns it where Config.Players is to
 // have it. Nagle's algorithm is off in every connection the net package makes.
-func (l *Listener) receive(cfg *Config, tcp *net.TCPConn, from netip.AddrPort, trusted bool) (player *Conn) {
-	buf := make([]byte, 0, 512)
+func (l *Listener) receive(cfg *Config, a *arrival) (player *Conn) {
+	tcp, buf := a.tcp, make([]byte, 0, 512)
 	var err error
-	if trusted {
-		from, buf, err = readHeader(tcp, from, buf, cfg.ProxyHeader, cfg.RequireProxy)
-		if err == nil && !cfg.Gate(from.Addr()) {
-			err = refusal(Throttled)
-		}
+	if a.trusted {
+		buf, err = l.header(cfg, a, buf)
 	}
+	from := a.from
 	var k kind
 	if err == nil {
-		k, buf, err = sniff(tcp, buf, cfg.FirstByte)
+		patience := cfg.FirstByte
+		if a.wait > 0 {
+			patience = min(patience, toldWithin)
+		}
+		k, buf, err = sniff(a, buf, patience)
+	}
+	if a.evicted.Load() {
+		err = refusal(Crowded)
+	}
+	if a.wait > 0 && (err != nil || k == legacy || k == tlsRecord) {
+		err = refusal(Throttled)
+	}
+	if a.wait > 0 && err == nil && k == httpRequest {
+		sayTooMany(tcp, a.wait)
+		err = refusal(Throttled)
+	}
+	if a.wait > 0 && err == nil {
+		cfg.Count(Throttled, from.Addr())
 	}
 	if err == nil && k == tlsRecord && !cfg.TLS {
 		err = refusal(TLSOff)
@@ -245,7 +339,7 @@ func (l *Listener) receive(cfg *Config, tcp *net.TCPConn, from netip.AddrPort, t
 		l.refuse(tcp, from, string(why))
 		return nil
 	}
-	c := &Conn{TCPConn: tcp, remote: net.TCPAddrFromAddrPort(from), peeked: buf, legacy: k == legacy}
+	c := &Conn{TCPConn: tcp, remote: net.TCPAddrFromAddrPort(from), peeked: buf, legacy: k == legacy, wait: a.wait}
 	q := l.minecraft
 	switch k {
 	case httpRequest:
@@ -263,9 +357,21 @@ func (l *Listener) receive(cfg *Config, tcp *net.TCPConn, from netip.AddrPort, t
 	return nil
 }
 
+// sayTooMany answers an HTTP request, which need not have been read, without waiting for anything.
+func sayTooMany(tcp *net.TCPConn, wait time.Duration) {
+	const text = "too many connections from your network (limits.connections)\n"
+	tcp.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // a fresh connection takes it at once
+	fmt.Fprintf(tcp, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nRetry-After: %d\r\nConnection: close\r\n\r\n%s",
+		len(text), int((wait+time.Second-1)/time.Second), text)
+	tcp.CloseWrite()
+	// What has come is read, or closing would take the answer with it.
+	tcp.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
+	io.Copy(io.Discard, io.LimitReader(tcp, 16<<10))
+}
+
 func (l *Listener) refuse(tcp *net.TCPConn, from netip.AddrPort, reason string) {
 	cfg := l.cfg.Load()
-	cfg.Count(reason) // before anybody can see that it was refused
+	cfg.Count(reason, from.Addr()) // before anybody can see that it was refused
 	cfg.Log.Debug("connection refused", "from", from, "reason", reason)
 	tcp.Close()
 }
@@ -350,6 +456,16 @@ type Conn struct {
 	remote *net.TCPAddr
 	peeked []byte
 	legacy bool
+	wait   time.Duration
+}
+
+// Wait is how long the network of c, which came from a [Listener], has to wait before it may connect: whoever serves it
+// may tell it so, and does no more. 0: it may.
+func Wait(c net.Conn) time.Duration {
+	if lc, ok := c.(*Conn); ok {
+		return lc.wait
+	}
+	return 0
 }
 
 // Legacy reports whether c came from a [Listener] and is a server list ping (first byte FE) or a

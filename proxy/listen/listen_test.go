@@ -26,6 +26,8 @@ import (
 
 	"github.com/pires/go-proxyproto"
 	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/proxy/limit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -78,7 +80,7 @@ func start(t *testing.T, cfg Config) (*Listener, *counts) {
 func startOn(t *testing.T, ln net.Listener, cfg Config) (*Listener, *counts) {
 	t.Helper()
 	n := newCounts()
-	cfg.Count = n.add
+	cfg.Count = func(reason string, _ netip.Addr) { n.add(reason) }
 	l := New(ln, cfg)
 	served := make(chan error, 1)
 	go func() { served <- l.Serve() }()
@@ -215,11 +217,14 @@ func TestProxyHeader(t *testing.T) {
 	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	var asked []netip.Addr
 	var mu sync.Mutex
-	l, n := start(t, Config{Trusted: loopback, RequireProxy: true, Gate: func(a netip.Addr) bool {
+	l, n := start(t, Config{Trusted: loopback, RequireProxy: true, Gate: func(a netip.Addr) time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, a)
-		return a != netip.MustParseAddr("203.0.113.66")
+		if a == netip.MustParseAddr("203.0.113.66") {
+			return time.Second
+		}
+		return 0
 	}})
 	src, dst := &net.TCPAddr{IP: net.IPv4(198, 51, 100, 7), Port: 4711}, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 25565}
 	for _, version := range []byte{1, 2} { // as the library itself writes it
@@ -274,7 +279,8 @@ func TestProxyHeaderSlow(t *testing.T) {
 // TestThrottleFirst: a throttled stranger is closed although it never wrote a byte, and costs no
 // place.
 func TestThrottleFirst(t *testing.T) {
-	l, n := start(t, Config{Gate: func(netip.Addr) bool { return false }, FirstByte: time.Hour})
+	l, n := start(t, Config{Gate: never, FirstByte: time.Hour})
+	full(t, l.told, MaxTold)
 	expectClosed(t, dial(t, l, nil))
 	n.wait(Throttled, 1)
 	if got := l.room.Now(); got != 0 {
@@ -282,20 +288,125 @@ func TestThrottleFirst(t *testing.T) {
 	}
 }
 
-func TestCrowded(t *testing.T) {
-	l, n := start(t, Config{FirstByte: time.Hour})
-	for range MaxSniffing {
-		if !l.room.Enter() {
+// until waits for something.
+func until(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// never lets nobody in for a while.
+func never(netip.Addr) time.Duration { return 2500 * time.Millisecond }
+
+// full takes all places but n less.
+func full(t *testing.T, p *limit.Places, n int) {
+	t.Helper()
+	for range n {
+		if !p.Enter(new(limit.Place), netip.Addr{}, nil) {
 			t.Fatal("no place")
 		}
 	}
-	expectClosed(t, dial(t, l, handshake("localhost")))
-	n.wait(Crowded, 1)
-	l.room.Leave()
+}
+
+// TestCrowded: whoever has said nothing for the longest goes for the next one; where nobody is silent the next one goes.
+func TestCrowded(t *testing.T) {
+	l, n := start(t, Config{FirstByte: time.Hour})
+	full(t, l.room, MaxSniffing-1)
+	silent := dial(t, l, nil)
+	until(t, func() bool { return l.room.Now() == MaxSniffing })
 	dial(t, l, handshake("localhost"))
 	accept(t, l.Minecraft())
-	for range MaxSniffing - 1 {
-		l.room.Leave()
+	expectClosed(t, silent)
+	n.wait(Crowded, 1)
+	full(t, l.room, 1)
+	expectClosed(t, dial(t, l, handshake("localhost")))
+	n.wait(Crowded, 2)
+}
+
+// TestSilentNetwork: one network does not get all places, and takes none from others.
+func TestSilentNetwork(t *testing.T) {
+	l, n := start(t, Config{FirstByte: time.Hour})
+	l.room.Set(limit.Bounds{All: 100, Network: 3}, nil)
+	var mine []*net.TCPConn
+	for range 5 {
+		mine = append(mine, dial(t, l, []byte("P")))
+		time.Sleep(5 * time.Millisecond) // so that the system has them in this order
+	}
+	expectClosed(t, mine[0])
+	expectClosed(t, mine[1])
+	n.wait(Crowded, 2)
+	if got := l.room.Now(); got != 3 {
+		t.Errorf("%d places", got)
+	}
+	mine[4].Write([]byte("OST / HTTP/1.1\r\n\r\n"))
+	accept(t, l.HTTP())
+}
+
+// TestBalancerIsNoNetwork: connections of a balancer count for those whom its headers name.
+func TestBalancerIsNoNetwork(t *testing.T) {
+	l, n := start(t, Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, FirstByte: time.Hour})
+	l.room.Set(limit.Bounds{All: 100, Network: 2}, nil)
+	line := func(last int) []byte { return fmt.Appendf(nil, "PROXY TCP4 203.0.%d.1 127.0.0.1 1 2\r\n", last) }
+	for i := range 6 {
+		dial(t, l, line(i))
+	}
+	until(t, func() bool { return l.room.Now() == 6 })
+	first := dial(t, l, line(9))
+	until(t, func() bool { return l.room.Now() == 7 })
+	dial(t, l, line(9))
+	until(t, func() bool { return l.room.Now() == 8 })
+	dial(t, l, line(9))
+	expectClosed(t, first)
+	n.wait(Crowded, 1)
+}
+
+// TestThrottledAreTold: a few of those whose network has to wait are passed on to be told so, a request with an answer; and
+// the more there are, the fewer of them cost anything.
+func TestThrottledAreTold(t *testing.T) {
+	l, n := start(t, Config{Gate: never, FirstByte: time.Hour, TLS: true})
+	dial(t, l, handshake("localhost"))
+	if got := Wait(accept(t, l.Minecraft())); got != never(netip.Addr{}) {
+		t.Errorf("a player has to wait %v", got)
+	}
+	n.wait(Throttled, 1)
+	c := dial(t, l, []byte("GET /voice HTTP/1.1\r\nHost: x\r\n\r\n"))
+	answer, err := io.ReadAll(c)
+	if err != nil || !strings.HasPrefix(string(answer), "HTTP/1.1 429 ") || !strings.Contains(string(answer), "Retry-After: 3\r\n") || !strings.Contains(string(answer), "limits.connections") {
+		t.Errorf("%q, %v", answer, err)
+	}
+	n.wait(Throttled, 2)
+	expectClosed(t, dial(t, l, []byte{0x16, 3, 1}))
+	expectClosed(t, dial(t, l, []byte{0x02}))
+	n.wait(Throttled, 4)
+	began := time.Now()
+	expectClosed(t, dial(t, l, nil)) // in spite of the hour
+	if took := time.Since(began); took > 5*toldWithin {
+		t.Errorf("silent for %v", took)
+	}
+	n.wait(Throttled, 5)
+	until(t, func() bool { return l.told.Now() == 0 })
+	for range MaxTold / 8 {
+		dial(t, l, nil)
+	}
+	until(t, func() bool { return l.told.Now() == MaxTold/8 })
+	expectClosed(t, dial(t, l, handshake("localhost")))
+	if got := l.room.Now(); got != 0 {
+		t.Errorf("%d places taken", got)
+	}
+}
+
+// TestOddFamilies: a v2 header of a family that cannot have connected here says nothing of the client, as UNSPEC does.
+func TestOddFamilies(t *testing.T) {
+	l, _ := start(t, Config{Trusted: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, RequireProxy: true})
+	for family, size := range map[byte]int{0x00: 0, 0x01: 12, 0x10: 12, 0x12: 12, 0x20: 36, 0x22: 36, 0x30: 216, 0x31: 216, 0x32: 216, 0x41: 3, 0xff: 300} {
+		head := append([]byte(sigV2), 0x21, family, byte(size>>8), byte(size))
+		c := dial(t, l, append(append(head, make([]byte, size)...), handshake("localhost")...))
+		if got, want := accept(t, l.Minecraft()).RemoteAddr().String(), c.LocalAddr().String(); got != want {
+			t.Errorf("family %#x: from %s, want %s", family, got, want)
+		}
 	}
 }
 
@@ -556,7 +667,7 @@ func BenchmarkAccept(b *testing.B) {
 func TestApply(t *testing.T) {
 	cfg := Config{TLS: true, FirstByte: time.Hour}
 	l, n := start(t, cfg)
-	cfg.Count = n.add
+	cfg.Count = func(reason string, _ netip.Addr) { n.add(reason) }
 	dial(t, l, []byte("\x16\x03\x01"))
 	accept(t, l.TLS())
 	cfg.TLS, cfg.Trusted, cfg.RequireProxy = false, []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, true

@@ -98,7 +98,10 @@ func sniff(c socket, buf []byte, limit time.Duration) (kind, []byte, error) {
 		had := len(buf)
 		var err error
 		if buf, err = readMore(c, buf, until); err != nil {
+			var why refusal
 			switch {
+			case errors.As(err, &why):
+				return k, buf, err
 			case k == maybeLegacy:
 				return legacy, buf, nil
 			case !errors.Is(err, os.ErrDeadlineExceeded):

@@ -209,11 +209,11 @@ var headers = []struct {
 	{"v2 LOCAL and rubbish", v2(0x20, 0x99, "xyz", 9), peerIs},
 	{"v2 UNSPEC", v2(0x21, 0x00, "", 5), peerIs},
 	{"v2 over 4 KiB", v2(0x21, 0x11, addrs4, 4097-12), ProxyInvalid},
-	{"v2 UDP", v2(0x21, 0x12, addrs4, 0), ProxyInvalid},
-	{"v2 Unix socket", v2(0x21, 0x31, strings.Repeat("u", 216), 0), ProxyInvalid},
+	{"v2 UDP", v2(0x21, 0x12, addrs4, 0), peerIs},
+	{"v2 Unix socket", v2(0x21, 0x31, strings.Repeat("u", 216), 0), peerIs},
 	{"v2 short address", v2(0x21, 0x21, addrs4, 0), ProxyInvalid},
 	{"v2 version 3", v2(0x31, 0x11, addrs4, 0), ProxyInvalid},
-	{"v2 unknown family", v2(0x21, 0x41, addrs4, 0), ProxyInvalid},
+	{"v2 unknown family", v2(0x21, 0x41, addrs4, 0), peerIs},
 }
 
 // outcome reads b, arriving in pieces, as a trusted peer's first bytes.

@@ -32,6 +32,7 @@ func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 	if err != nil {
 		return s.misfit(err.Error())
 	}
+	s.core.cfg.Pending.Busy(&s.place) // it is for the session server to say something
 	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set().Timeouts.Login))
 	defer cancel()
 	secret, err := l.Answer(ctx, response)

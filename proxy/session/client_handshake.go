@@ -4,7 +4,7 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"sync"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
@@ -101,11 +101,10 @@ func (s *Session) patience(d time.Duration) bool {
 
 // handshake reads the first packet. It reports whether a login follows; what is not one is over when it returns.
 func (s *Session) handshake() bool {
-	if !s.core.cfg.Pending.Enter() {
+	if !s.core.cfg.Pending.Enter(&s.place, s.address.Addr(), s.evict) {
 		s.ending = EndCrowded
 		return false
 	}
-	s.pending = sync.OnceFunc(s.core.cfg.Pending.Leave)
 	s.ending = EndHandshakeTimeout
 	if listen.Legacy(s.conn) {
 		s.legacyStatus()
@@ -141,10 +140,18 @@ func (s *Session) handshake() bool {
 		s.version = proto.Unknowing(h.Protocol)
 	}
 	if h.Intent == packet.IntentStatus {
+		if listen.Wait(s.conn) > 0 {
+			s.ending = EndStatusThrottled
+			return false
+		}
 		s.status()
 		return false
 	}
 	s.from()
+	s.core.cfg.Pending.Spoke(&s.place)
+	if wait := listen.Wait(s.conn); wait > 0 {
+		return s.tooOften(wait)
+	}
 	switch by := s.byHost(); {
 	case by.Refuse:
 		return s.refuse(EndUnknownHost, s.because("kick-host"))
@@ -188,10 +195,16 @@ func (s *Session) refuse(e Ending, r reason) bool {
 		return false // it has said nothing we could answer to
 	}
 	s.w.SetWriteTimeout(grace)
-	if s.w.Packet(disconnectLogin, packet.AppendDisconnect(nil, s.protocol, proto.Login, r.text)) == nil {
+	if s.w.Packet(disconnectLogin, packet.AppendDisconnect(nil, s.protocol, proto.Login, r.text)) == nil && e != EndCrowded { // somebody else has the place
 		s.hangUp()
 	}
 	return false
+}
+
+// tooOften refuses a login, or a connection that was to be passed on, whose network has to wait.
+func (s *Session) tooOften(wait time.Duration) bool {
+	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
+	return s.refuse(EndThrottled, s.because("kick-too-often", "seconds", seconds))
 }
 
 // disconnectLogin is the id of the login state's disconnect in every version there has been, and so the one thing that

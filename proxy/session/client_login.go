@@ -31,8 +31,11 @@ func (s *Session) login() bool {
 		return s.refuse(EndTransfer, translated("multiplayer.disconnect.transfers_disabled"))
 	case s.geyser != "" && !s.fromGeyser():
 		return false
-	case !s.core.cfg.LoginGate(s.address.Addr()):
-		return s.refuse(EndThrottled, s.because("kick-too-often"))
+	}
+	if wait := s.core.cfg.LoginGate(s.address.Addr()); wait > 0 {
+		return s.tooOften(wait)
+	}
+	switch {
 	case !s.patience(s.set().Timeouts.Login):
 		return s.broke(nil)
 	}
@@ -53,6 +56,7 @@ func (s *Session) login() bool {
 		s.name, s.id = start.Name, auth.OfflineID(start.Name)
 		ok = packet.ValidName(s.name) || s.refuse(EndBadName, s.because("kick-name"))
 	}
+	s.core.cfg.Pending.Busy(&s.place)
 	return ok && s.claim() && s.succeed()
 }
 
@@ -69,6 +73,7 @@ func (s *Session) next(p proto.Packet) ([]byte, bool) {
 	if err != nil {
 		return nil, s.broke(err)
 	}
+	s.core.cfg.Pending.Spoke(&s.place)
 	return body, true
 }
 
@@ -147,7 +152,7 @@ func (s *Session) success() {
 
 // admitted makes a client that has got its login success a player.
 func (s *Session) admitted() {
-	s.pending()
+	s.core.cfg.Pending.Leave(&s.place)
 	s.core.Counters.Logins.Add(1)
 	s.log.Info("player logged in", "uuid", s.id, "protocol", s.protocol, "online", s.online)
 	s.client.mark.allow(s.allowance())

@@ -42,15 +42,21 @@ func (s *Session) shown() *status.Status {
 }
 
 func (s *Session) answer(serve func() error) {
-	if !s.core.cfg.StatusGate(s.address.Addr()) {
+	if s.core.cfg.StatusGate(s.address.Addr()) > 0 {
 		s.ending = EndStatusThrottled
 		return
 	}
-	err := serve()
+	s.pinging.Store(true) // from now on its deadlines are not ours
+	err := errQuit
+	if s.mail.orders() == nil {
+		err = serve()
+	}
 	var bad frame.Violation
-	switch {
+	switch o := s.mail.orders(); {
 	case err == nil:
 		s.ending = EndStatus
+	case o != nil:
+		s.ending = o.ending
 	case errors.Is(err, status.ErrUnwanted) && s.byHost().Refuse:
 		s.ending = EndUnknownHost
 	case isTimeout(err):

@@ -27,9 +27,10 @@ type Config struct {
 	Hooks    Hooks       // nil: nobody decides about packets
 	Backends Backchannel // nil: what backends send on BungeeCord's channel is dropped
 
-	// Gates are asked once for each connection that wants a status or a login, before anything costly; nil: everybody may.
-	StatusGate, LoginGate func(netip.Addr) bool
-	Pending               *limit.Gauge // connections that are not players yet; nil: no bound
+	// Gates are asked once for each connection that wants a status or a login, before anything costly, and tell how long
+	// it would have to wait for that; 0: it may now. nil: everybody may.
+	StatusGate, LoginGate func(netip.Addr) time.Duration
+	Pending               *limit.Places // connections that are not players yet; nil: no bound
 
 	// Say gives the text that a player with this locale is told; named are names and values in turn. nil: plain ones, for
 	// tests.
@@ -38,6 +39,8 @@ type Config struct {
 	Admit func(p Player, server string) bool
 	// Listed tells whether a player may be named in the server list, besides his own wish. It must not block. nil: all may.
 	Listed func(player uuid.UUID) bool
+
+	Ended func(e Ending, from netip.Addr) // a connection has ended; it must not block; nil: nobody is told
 
 	Log *slog.Logger // nil: silent
 }
@@ -75,7 +78,7 @@ func New(cfg Config) *Core {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	yes := func(netip.Addr) bool { return true }
+	yes := func(netip.Addr) time.Duration { return 0 }
 	if cfg.StatusGate == nil {
 		cfg.StatusGate = yes
 	}
@@ -83,7 +86,7 @@ func New(cfg Config) *Core {
 		cfg.LoginGate = yes
 	}
 	if cfg.Pending == nil {
-		cfg.Pending = limit.NewGauge(0)
+		cfg.Pending = limit.NewPlaces(limit.Bounds{})
 	}
 	c := &Core{
 		cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}, emptying: map[string]*int{},
@@ -154,6 +157,9 @@ func (c *Core) finished(s *Session) {
 	delete(c.live, s)
 	c.mu.Unlock()
 	c.Counters.ended[s.ending].Add(1)
+	if c.cfg.Ended != nil {
+		c.cfg.Ended(s.ending, s.address.Addr())
+	}
 	if s.log.Enabled(context.Background(), slog.LevelDebug) {
 		s.from()
 		s.log.Debug("connection ended", "ending", s.ending)

@@ -33,6 +33,7 @@ const (
 	EndStalled                 // the client takes no data for the write timeout
 	EndUnanswered              // the client did not acknowledge a change of state in time
 	EndOverflow                // a bounded queue of this player is full
+	EndFlood                   // the client sent too much of one kind
 	EndNoServer                // no backend is configured, or none of the list took the player
 	EndKicked                  // the backend disconnected the player
 	EndBackendLost             // the backend closed the connection or broke the protocol
@@ -47,7 +48,7 @@ var endingNames = [endings]string{
 	"none", "status", "closed", "garbage", "crowded", "unknown_host", "forwarded", "status_throttled", "handshake_timeout",
 	"throttled", "outdated", "transfer", "bad_name", "bad_key", "encryption", "unauthenticated", "auth_down", "bedrock_source",
 	"bedrock_data", "duplicate", "replaced", "left",
-	"protocol", "idle", "stalled", "unanswered", "overflow", "no_server", "kicked", "backend_lost", "backend_timeout",
+	"protocol", "idle", "stalled", "unanswered", "overflow", "flood", "no_server", "kicked", "backend_lost", "backend_timeout",
 	"disconnected", "shutdown", "panic",
 }
 

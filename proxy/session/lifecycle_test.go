@@ -35,7 +35,7 @@ func TestShutdownInEveryPhase(t *testing.T) {
 	})
 	// In the login too.
 	asked := make(chan struct{})
-	e := newEnv(t, func(c *Config) { c.LoginGate = func(netip.Addr) bool { close(asked); return true } })
+	e := newEnv(t, func(c *Config) { c.LoginGate = func(netip.Addr) time.Duration { close(asked); return 0 } })
 	c := e.connect(767, packet.IntentLogin)
 	<-asked
 	e.shutdown("closing")

@@ -20,10 +20,11 @@ import (
 // is unknown.
 func (s *Session) forward(names []string, handshake frame.Frame) {
 	head := bytes.Clone(s.r.Raw(handshake.Start, handshake.End))
-	if !s.core.cfg.LoginGate(s.address.Addr()) {
-		s.refuse(EndThrottled, s.because("kick-too-often"))
+	if wait := s.core.cfg.LoginGate(s.address.Addr()); wait > 0 {
+		s.tooOften(wait)
 		return
 	}
+	s.core.cfg.Pending.Busy(&s.place)
 	if !s.patience(s.set().Timeouts.Login) {
 		s.broke(nil)
 		return
@@ -49,7 +50,7 @@ func (s *Session) forward(names []string, handshake frame.Frame) {
 	s.socketsMu.Lock()
 	s.sockets[to] = struct{}{}
 	s.socketsMu.Unlock()
-	s.pending()
+	s.core.cfg.Pending.Leave(&s.place)
 	s.ending = EndForwarded
 	counters.Connections.Add(1)
 	counters.Open.Add(1)

@@ -200,7 +200,7 @@ func TestLiteIsNoPlayer(t *testing.T) {
 		c.SetDeadline(time.Time{})
 		io.Copy(io.Discard, c)
 	})
-	e := lite(t, func(c *Config) { c.Pending = limit.NewGauge(1) }, b)
+	e := lite(t, func(c *Config) { c.Pending = limit.NewPlaces(limit.Bounds{All: 1}) }, b)
 	var all []*net.TCPConn
 	for range 5 {
 		c := e.tcp()

@@ -373,12 +373,12 @@ func TestGates(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.Settings.Status = st
-		c.LoginGate = func(a netip.Addr) bool { asked.Add(1); return !a.IsLoopback() }
-		c.StatusGate = func(a netip.Addr) bool { asked.Add(1); return !a.IsLoopback() }
-		c.Pending = limit.NewGauge(1)
+		c.LoginGate = func(a netip.Addr) time.Duration { asked.Add(1); return 2100 * time.Millisecond }
+		c.StatusGate = func(a netip.Addr) time.Duration { asked.Add(1); return time.Second }
+		c.Pending = limit.NewPlaces(limit.Bounds{All: 1})
 	})
 	c := e.start(767, "Steve")
-	if got := c.kicked(); !strings.Contains(got, "too often") {
+	if got := c.kicked(); !strings.Contains(got, "too often. Try again in 3 s.") {
 		t.Errorf("told %q", got)
 	}
 	e.ended(EndThrottled, 1)
@@ -397,14 +397,54 @@ func TestGates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	newPeer(t, second, proto.Lookup(767), proto.Serverbound).closed()
+	defer second.Close()
+	newPeer(t, first, proto.Lookup(767), proto.Serverbound).closed()
 	e.ended(EndCrowded, 1)
+}
+
+// TestSilentStrangersMakeRoom: whoever has been silent for the longest, in whatever stage, goes for a newcomer, who gets in;
+// and is told, as soon as there is a language for it. Nobody goes whom something else keeps waiting.
+func TestSilentStrangersMakeRoom(t *testing.T) {
+	b := newBackend(t, "lobby", nil)
+	for stage, begin := range map[string]func(e *env) *peer{
+		"before the handshake": func(e *env) *peer {
+			conn, err := net.Dial("tcp", e.ln.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return newPeer(t, conn, proto.Lookup(767), proto.Serverbound)
+		},
+		"in a ping":       func(e *env) *peer { return e.connect(767, packet.IntentStatus) },
+		"before its name": func(e *env) *peer { return e.connect(767, packet.IntentLogin) },
+	} {
+		t.Run(stage, func(t *testing.T) {
+			e := newEnv(t, func(c *Config) {
+				c.Pending = limit.NewPlaces(limit.Bounds{All: 1})
+				st, err := status.New(status.Config{MOTD: packet.Plain("hello")})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c.Settings.Status = st
+			}, b)
+			silent := begin(e)
+			until(t, func() bool { return e.core.Open() == 1 && e.core.cfg.Pending.Now() == 1 }, "nobody is pending", func() []any { return nil })
+			time.Sleep(50 * time.Millisecond) // until what it has said has been read
+			e.play(767, "Steve", b)
+			if stage == "before its name" {
+				if got := silent.kicked(); !strings.Contains(got, "Too many are connecting") {
+					t.Errorf("told %q", got)
+				}
+			}
+			silent.closed()
+			e.ended(EndCrowded, 1)
+		})
+	}
 }
 
 // TestPendingEndsWithLogin: a player is no stranger, and strangers who leave make room.
 func TestPendingEndsWithLogin(t *testing.T) {
 	b := newBackend(t, "lobby", nil)
-	e := newEnv(t, func(c *Config) { c.Pending = limit.NewGauge(1) }, b)
+	e := newEnv(t, func(c *Config) { c.Pending = limit.NewPlaces(limit.Bounds{All: 1}) }, b)
 	for i := range 5 {
 		e.play(767, fmt.Sprint("Steve", i), b)
 	}

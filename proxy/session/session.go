@@ -20,6 +20,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/proxy/frame"
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -100,8 +101,9 @@ type Session struct {
 	named bool         // log names the address
 
 	conn    net.Conn
-	born    time.Time // when the first byte was there
-	pending func()    // no longer a connection that is not a player
+	born    time.Time   // when the first byte was there
+	place   limit.Place // of a connection that is not a player yet
+	pinging atomic.Bool // it is a server list ping, which can only be closed
 	r       *frame.Reader
 	w       *frame.Writer
 	version *proto.Version
@@ -196,6 +198,14 @@ func (s *Session) leave(e Ending, r reason) {
 	s.conn.SetReadDeadline(time.Unix(1, 0)) // ends a read of the login; the owner, if there is one, was poked
 }
 
+// evict takes a connection that is not a player yet its place.
+func (s *Session) evict() {
+	s.leave(EndCrowded, s.because("kick-crowded"))
+	if s.pinging.Load() {
+		s.conn.Close()
+	}
+}
+
 // kill closes all sockets under whoever uses them: every read and write fails at once. The last resort.
 func (s *Session) kill() {
 	s.cancel()
@@ -246,9 +256,7 @@ func (s *Session) teardown() {
 	s.dialing.Wait()
 	s.r.Release()
 	s.mail.close()
-	if s.pending != nil {
-		s.pending()
-	}
+	s.core.cfg.Pending.Leave(&s.place)
 	s.holding(false)
 	if s.broken.Load() {
 		s.ending = EndPanic

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/earshot-mc/earshot/proxy/limit"
+)
+
+// How long an HTTP connection may take over each thing.
+const (
+	httpHead   = 5 * time.Second  // a request's head
+	httpRead   = 10 * time.Second // a request
+	httpAnswer = 10 * time.Second // an answer, until the client has taken it
+	httpIdle   = time.Minute      // between two requests
+	httpStop   = time.Second      // for what is being answered when the program ends
+)
+
+// visitors are the HTTP connections, as far as they are no voice sockets. Where there are too many, in all or of a network,
+// the one whose last request is the longest ago goes for a new one.
+type visitors struct {
+	places *limit.Places
+	front  func(netip.Addr) bool // a reverse proxy, behind which there are many
+	count  func(reason string, from netip.Addr)
+
+	mu  sync.Mutex
+	all map[net.Conn]*limit.Place
+}
+
+// Why a connection of a visitor was closed.
+const httpCrowded = "crowded"
+
+func newVisitors(front func(netip.Addr) bool, count func(reason string, from netip.Addr)) *visitors {
+	return &visitors{places: limit.NewPlaces(limit.Bounds{}), front: front, count: count, all: map[net.Conn]*limit.Place{}}
+}
+
+// set changes how many there may be. A network may have a sixteenth of them, a wide one a quarter.
+func (v *visitors) set(all int, exempt []netip.Prefix) {
+	v.places.Set(limit.Bounds{All: all, Wide: (all + 3) / 4, Network: (all + 15) / 16}, exempt)
+}
+
+// state is the ConnState of an [http.Server].
+func (v *visitors) state(c net.Conn, s http.ConnState) {
+	switch s {
+	case http.StateNew:
+		v.enter(c)
+	case http.StateActive:
+		v.mu.Lock()
+		x := v.all[c]
+		v.mu.Unlock()
+		if x != nil {
+			v.places.Spoke(x)
+		}
+	case http.StateHijacked, http.StateClosed:
+		v.mu.Lock()
+		x := v.all[c]
+		delete(v.all, c)
+		v.mu.Unlock()
+		if x != nil {
+			v.places.Leave(x)
+		}
+	}
+}
+
+func (v *visitors) enter(c net.Conn) {
+	var from netip.Addr
+	if a, ok := c.RemoteAddr().(*net.TCPAddr); ok {
+		from = a.AddrPort().Addr().Unmap()
+	}
+	place := from
+	if v.front(from) {
+		place = netip.Addr{}
+	}
+	x := &limit.Place{}
+	v.mu.Lock()
+	v.all[c] = x
+	v.mu.Unlock()
+	v.places.Enter(x, place, func() {
+		v.count(httpCrowded, from)
+		c.SetDeadline(time.Unix(1, 0)) // Close would wait, over TLS, for whoever is stuck in a write
+		if t, ok := c.(interface{ NetConn() net.Conn }); ok {
+			c = t.NetConn()
+		}
+		c.Close()
+	})
+}
+
+// newWeb is the HTTP server of the port, plain and over TLS.
+func newWeb(h http.Handler, v *visitors, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: h, ConnState: v.state, MaxHeaderBytes: 16 << 10,
+		ReadHeaderTimeout: httpHead, ReadTimeout: httpRead, WriteTimeout: httpAnswer, IdleTimeout: httpIdle,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// stopWeb lets what is being answered be finished, for a moment, and closes what is left.
+func stopWeb(ctx context.Context, web *http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, httpStop)
+	defer cancel()
+	err := web.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = web.Close()
+	}
+	return err
+}

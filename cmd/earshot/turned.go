@@ -1,0 +1,127 @@
+package main
+
+import (
+	"log/slog"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/earshot-mc/earshot/bridge/admin"
+	"github.com/earshot-mc/earshot/handshake/upgrade"
+	"github.com/earshot-mc/earshot/proxy/listen"
+	"github.com/earshot-mc/earshot/proxy/session"
+)
+
+// turnedEvery is how often the log has a line about each way of turning somebody away; the first is there at once.
+const turnedEvery = time.Minute
+
+// turned counts whoever is turned away, and has the log say so now and then, with the setting to change.
+type turned struct {
+	log  *slog.Logger
+	hide atomic.Bool // addresses are not for the log
+
+	connections, sockets, visitors func(reason string)
+
+	mu    sync.Mutex
+	lines map[string]*turnedLine
+}
+
+type turnedLine struct {
+	next time.Time
+	more int // since the last one
+}
+
+func newTurned(log *slog.Logger) *turned {
+	nothing := func(string) {}
+	return &turned{log: log, lines: map[string]*turnedLine{}, connections: nothing, sockets: nothing, visitors: nothing}
+}
+
+// export adds the counters to /metrics; before that nothing is counted.
+func (t *turned) export(pages *admin.Admin) {
+	t.connections = pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons)
+	t.sockets = pages.Tally("earshot_voice_refused_total", "Voice sockets refused, by reason.", "reason", upgrade.Reasons())
+	t.visitors = pages.Tally("earshot_http_closed_total", "HTTP connections closed for others, by reason.", "reason", []string{httpCrowded})
+}
+
+// why says what has happened and which setting decides about it.
+type why struct{ what, setting string }
+
+var connectionsTurned = map[string]why{
+	listen.Throttled:      {"more connections from one network than it may have", "limits.connections, limits.exempt"},
+	listen.Crowded:        {"too many connections that say nothing; the oldest give way", "limits.connections"},
+	listen.ProxyUntrusted: {"a PROXY protocol header from an address that is not trusted", "proxy-protocol.trusted"},
+	listen.ProxyMissing:   {"no PROXY protocol header from an address that has to send one", "proxy-protocol.required"},
+	listen.ProxyInvalid:   {"a PROXY protocol header that cannot be read", "proxy-protocol.trusted"},
+	listen.ProxySlow:      {"a PROXY protocol header that does not come in time", "proxy-protocol.trusted"},
+	listen.TLSOff:         {"a TLS connection, and there is no certificate", "tls.certificate"},
+}
+
+var sessionsTurned = map[session.Ending]why{
+	session.EndCrowded:         {"too many connections that are not players yet; those silent for the longest give way", "limits.pending"},
+	session.EndUnknownHost:     {"a connection by a host name that is refused", "unknown-hosts, hosts"},
+	session.EndStatusThrottled: {"more server list pings from one network than it may send", "limits.status, limits.exempt"},
+	session.EndThrottled:       {"more logins from one network than it may have", "limits.logins, limits.connections, limits.exempt"},
+	session.EndTransfer:        {"a player whom another server has transferred here", "accept-transfers"},
+	session.EndBedrockSource:   {"a player of Bedrock Edition from where no Geyser is expected", "bedrock.trusted, bedrock.key-file"},
+	session.EndFlood:           {"a player whose client sends more of one kind than any game does", "limits.flood"},
+}
+
+var socketsTurned = map[string]why{
+	"origin":        {"a voice socket of a web page from elsewhere", "voice.allowed-origins, voice.public-url"},
+	"token":         {"a voice socket with a token that is not valid, or not any more", "http-proxies, where all come from one address"},
+	"rate_limited":  {"many voice sockets that cannot be opened, from one address; answers are slowed down", "http-proxies, where all come from one address"},
+	"not_websocket": {"a request for a voice socket that is none; a reverse proxy has to pass Upgrade on", "http-proxies"},
+	"version":       {"a request for a voice socket of another WebSocket version", "none: the client is too old"},
+	"query":         {"a request for a voice socket without token and uuid", "voice.public-url, which must have no query"},
+	"offline":       {"a voice socket of a player who is not on the network", "none: they have left"},
+}
+
+func (t *turned) connection(reason string, from netip.Addr) {
+	t.connections(reason)
+	t.note("connection", connectionsTurned[reason], from)
+}
+
+func (t *turned) session(e session.Ending, from netip.Addr) {
+	t.note("player", sessionsTurned[e], from)
+}
+
+func (t *turned) voice(reason string, from netip.Addr) {
+	t.sockets(reason)
+	t.note("voice", socketsTurned[reason], from)
+}
+
+func (t *turned) http(reason string, from netip.Addr) {
+	t.visitors(reason)
+	t.note("http", why{"too many HTTP connections; those unused for the longest give way", "limits.http, http-proxies"}, from)
+}
+
+// note has the log say it, unless it has just done so.
+func (t *turned) note(who string, w why, from netip.Addr) {
+	if w == (why{}) {
+		return
+	}
+	now := time.Now()
+	t.mu.Lock()
+	l := t.lines[w.what]
+	if l == nil {
+		l = &turnedLine{}
+		t.lines[w.what] = l
+	}
+	if now.Before(l.next) {
+		l.more++
+		t.mu.Unlock()
+		return
+	}
+	more := l.more
+	*l = turnedLine{next: now.Add(turnedEvery)}
+	t.mu.Unlock()
+	args := []any{"room", who, "setting", w.setting}
+	if !t.hide.Load() && from.IsValid() {
+		args = append(args, "from", from)
+	}
+	if more > 0 {
+		args = append(args, "also", more)
+	}
+	t.log.Warn("turned away: "+w.what, args...)
+}
