@@ -274,7 +274,7 @@ func Default() Config {
 		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}, Hosts: []string{}},
 		Compression: Compression{Threshold: 256, Level: 3},
 		Limits: Limits{
-			Connections: Rate{5, 40}, Logins: Rate{0.5, 10}, Status: Rate{5, 20},
+			Connections: Rate{5, 40}, Logins: Rate{0.5, 10}, Status: Rate{5, 40},
 			Exempt: []string{}, Pending: 2048, HTTP: 1024, PluginMessage: 32767, BungeeCord: Rate{100, 400},
 		},
 		Timeouts: Timeouts{
