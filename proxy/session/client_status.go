@@ -55,8 +55,8 @@ func (s *Session) answer(serve func() error) {
 	switch o := s.mail.orders(); {
 	case err == nil:
 		s.ending = EndStatus
-	case o != nil:
-		s.ending = o.ending
+	case o != nil && o.ending == EndCrowded:
+		s.ending = EndCrowded
 	case errors.Is(err, status.ErrUnwanted) && s.byHost().Refuse:
 		s.ending = EndUnknownHost
 	case isTimeout(err):
