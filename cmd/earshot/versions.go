@@ -127,7 +127,6 @@ func exportVersions(a *admin.Admin, c *session.Counters, failures *track.Failure
 	a.Gauge("earshot_relayed_players", "Players of versions that nobody knows, who get neither commands nor voice.",
 		func() float64 { return float64(c.Relayed.Players.Load()) })
 	a.Counter("earshot_relayed_logins_total", "Players of such versions let in.", func() float64 { return float64(c.Relayed.Logins.Load()) })
-	a.Counter("earshot_relayed_misfits_total", "Logins of such versions that were not as the newest version has them.", func() float64 { return float64(c.Relayed.Misfits.Load()) })
 	a.Counters("earshot_relayed_versions_total", "Of these, by protocol number; the first 16 numbers are told apart.", "version", func(emit func(string, float64)) {
 		c.Relayed.Each(func(protocol int32, logins uint64) { emit(strconv.Itoa(int(protocol)), float64(logins)) })
 	})
