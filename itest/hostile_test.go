@@ -391,6 +391,7 @@ func TestThrottles(t *testing.T) {
 		t.Errorf("a request too many is answered %d %s", code, body)
 	}
 	for _, setting := range []string{"limits.connections", "limits.logins", "limits.status"} {
+		until(t, "the log to name "+setting, func() bool { return strings.Contains(p.log.String(), `setting="`+setting) })
 		if n := strings.Count(p.log.String(), `setting="`+setting); n != 1 {
 			t.Errorf("%d lines of the log name %s", n, setting)
 		}
