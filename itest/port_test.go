@@ -182,7 +182,10 @@ func (x *portTest) status(t *testing.T) {
 
 	ann := x.clients.Join(x.p.addr, "Ann")
 	x.server.Joined("Ann")
-	s = read(x.clients.Ping(x.p.addr))
+	until(t, "Ann to be named, whom nobody there could call vanished", func() bool {
+		s = read(x.clients.Ping(x.p.addr))
+		return len(s.Players.Sample) > 0
+	})
 	if s.Players.Online != 1 || len(s.Players.Sample) != 1 || s.Players.Sample[0].Name != "Ann" || s.Players.Sample[0].ID != offlineID("Ann").String() {
 		t.Errorf("with Ann there, the players are %+v", s.Players)
 	}
