@@ -298,7 +298,7 @@ func (b *proxyBench) earshot(compress, online bool, more string) (*path, error) 
 		t = threshold
 	}
 	file := filepath.Join(b.dir, "bench.yml")
-	text := fmt.Sprintf("listen: %q\nonline: %v\nsession-server: %q\ntry: [stub]\nservers: {stub: {address: %q}, other: {address: %q}}\ncompression: {threshold: %d}\nlimits: {exempt: [127.0.0.0/8]}\nlog: {level: error}\n%s",
+	text := fmt.Sprintf("listen: %q\nonline: %v\nsession-server: %q\ntry: [stub]\nservers: {stub: {address: %q}, other: {address: %q}}\ncompression: {threshold: %d}\nlimits: {exempt: [127.0.0.0/8], bungeecord: {per-second: 1000000, burst: 1000000}}\nlog: {level: error}\n%s",
 		addr, online, b.session.URL, back.ln.Addr(), other.ln.Addr(), t, more)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
