@@ -90,7 +90,7 @@ func (c *Commands) whoAll(words []string) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// called is a player's name, of now or as it was last, or the UUID of somebody of whom none is known.
+// called is a player's present or last name. It is the UUID where no name is known.
 func (c *Commands) called(id uuid.UUID) string {
 	for _, p := range c.cfg.Network.Players() {
 		if p.ID() == id {

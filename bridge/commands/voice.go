@@ -381,7 +381,7 @@ func (c *Commands) tellStaffOf(src Source, k key, named ...string) {
 	})
 }
 
-// Silence is a mute as the player on whom it is is told of it.
+// Silence is what a muted player is told of their mute.
 type Silence struct {
 	All    bool          // everybody is muted
 	Left   time.Duration // 0: until it is lifted

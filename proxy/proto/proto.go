@@ -172,6 +172,7 @@ type register struct {
 	list     []*Version
 	releases [dense]*Version // the closest for numbers that are not in the list
 	newest   *Version        // of the numbers that are no snapshots'
+	span     string          // see Span
 }
 
 func newRegister(list []*Version) *register {
@@ -192,6 +193,7 @@ func newRegister(list []*Version) *register {
 	for p := range min(list[0].Protocol, dense) {
 		r.releases[p] = list[0]
 	}
+	r.span = list[0].Names[0] + "-" + r.newest.Names[len(r.newest.Names)-1]
 	return r
 }
 
@@ -274,11 +276,7 @@ func BuiltInLike(v *Version) *Version {
 func Snapshot(protocol int32) bool { return protocol >= snapshots }
 
 // Span names the releases that are known, oldest and newest: 1.8-26.3.
-func Span() string {
-	r := known.Load()
-	last := r.newest.Names
-	return r.list[0].Names[0] + "-" + last[len(last)-1]
-}
+func Span() string { return known.Load().span }
 
 // Has tells whether the version has the trait.
 func (v *Version) Has(t Trait) bool { return v.traits.has(t) }
