@@ -101,16 +101,6 @@ type set []uint64
 func (s set) add(i int) { s[i/64] |= 1 << (i % 64) }
 func (s set) del(i int) { s[i/64] &^= 1 << (i % 64) }
 
-// meets tells whether any of s is in o.
-func (s set) meets(o []uint64) bool {
-	for i, in := range o[:min(len(o), len(s))] {
-		if s[i]&in != 0 {
-			return true
-		}
-	}
-	return false
-}
-
 func (s set) grown(words int) set { return append(s, make(set, words-len(s))...) }
 
 // sees tells whether a reader's set holds a slot; the set nil holds all.

@@ -89,7 +89,7 @@ func (b *table) in(who, g uuid.UUID) {
 // page is the snapshot that a reader gets, as a client reads it.
 func (b *table) page(who uuid.UUID, seen []uint64) *line.Groups {
 	b.t.Helper()
-	p := b.s.Page(who, all, seen, nil, b.now)
+	p := b.s.Page(who, all, seen, b.now)
 	text := p.Append(nil, b.now)
 	m, err := line.ParseS2C(text)
 	if err != nil {
@@ -557,7 +557,7 @@ func TestInvitationsLiveAMinute(t *testing.T) {
 	if next := b.s.Expire(b.now); !next.Equal(start.Add(InviteTime)) {
 		t.Errorf("due at %v", next)
 	}
-	page, revision := b.s.Page(ben, all, nil, nil, b.now), b.s.Revision()
+	page, revision := b.s.Page(ben, all, nil, b.now), b.s.Revision()
 	if got := b.page(ben, nil).Invites; len(got) != 1 || got[0].Seconds != 1 {
 		t.Errorf("in the last moment %v", got)
 	}
@@ -565,7 +565,7 @@ func TestInvitationsLiveAMinute(t *testing.T) {
 	if next := b.s.Expire(b.now); !next.IsZero() || b.s.Revision() == revision {
 		t.Errorf("the invitation is not over: due at %v, revision %d", next, b.s.Revision())
 	}
-	if b.s.Page(ben, all, nil, nil, b.now) == page {
+	if b.s.Page(ben, all, nil, b.now) == page {
 		t.Error("the page is the same")
 	}
 	b.ask(ben, line.NotFound, on(line.Accept, g))
@@ -812,8 +812,8 @@ func TestPagesShowNobodyWhoIsHidden(t *testing.T) {
 	if len(full.Members) != 3 || len(full.Groups) != 2 || full.Groups[0].Owner != anna || full.Invites[0].From != anna || full.May != all {
 		t.Fatalf("seen whole: %+v", full)
 	}
-	same := b.s.Page(dora, all, nil, nil, b.now)
-	if b.s.Page(dora, all, []uint64{0b1111}, nil, b.now) != same {
+	same := b.s.Page(dora, all, nil, b.now)
+	if b.s.Page(dora, all, []uint64{0b1111}, b.now) != same {
 		t.Error("seeing everybody is not seeing everybody")
 	}
 	vanished := func(hidden ...uuid.UUID) *line.Groups {
@@ -853,7 +853,7 @@ func TestPagesChangeOnlyWithWhatTheyShow(t *testing.T) {
 	b := sit(t, open, 6)
 	red := b.create(anna, "red")
 	b.ask(anna, line.OK, invites(red, ben))
-	page := func(who uuid.UUID, seen []uint64) Page { return b.s.Page(who, all, seen, nil, b.now) }
+	page := func(who uuid.UUID, seen []uint64) Page { return b.s.Page(who, all, seen, b.now) }
 	everybody, few := []uint64{^uint64(0)}, []uint64{0b001111}
 	of := map[string]Page{"ben": page(ben, everybody), "cleo": page(cleo, everybody), "dora, who sees few": page(dora, few)}
 	b.now = b.now.Add(5 * time.Second)
@@ -869,7 +869,7 @@ func TestPagesChangeOnlyWithWhatTheyShow(t *testing.T) {
 	if page(dora, few) != of["dora, who sees few"] || page(ben, everybody) == of["ben"] {
 		t.Error("a group of people whom dora does not see concerns the others")
 	}
-	if p := b.s.Page(ben, line.GroupCaps{Use: true}, everybody, nil, b.now); p == page(ben, everybody) {
+	if p := b.s.Page(ben, line.GroupCaps{Use: true}, everybody, b.now); p == page(ben, everybody) {
 		t.Error("another permission makes no new page")
 	}
 	b.s.SetLimits(Limits{})
@@ -885,7 +885,7 @@ func TestTooManyRowsAreSaid(t *testing.T) {
 		s.Enter(id, i)
 		s.Do(Actor{ID: id, May: all}, &line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("group ", i)}, start)
 	}
-	p := s.Page(anna, all, nil, nil, start)
+	p := s.Page(anna, all, nil, start)
 	text := p.Append(nil, start)
 	if _, err := line.ParseS2C(text); err != nil || len(text) > line.MaxS2C || s.Cut() == 0 {
 		t.Errorf("%d characters, %d rows cut: %v", len(text), s.Cut(), err)
@@ -986,7 +986,7 @@ func TestPasswordsDoNotShow(t *testing.T) {
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "record", put[0], "hash", put[0].Password)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "record", put[0], "hash", put[0].Password)
-	p := b.s.Page(anna, all, nil, nil, b.now)
+	p := b.s.Page(anna, all, nil, b.now)
 	for _, text := range []string{
 		log.String(), string(p.Append(nil, b.now)), fmt.Sprintf("%v %+v %#v %s", put[0], put[0], put[0], put[0]),
 		fmt.Sprintf("%v %+v %#v", put[0].Password, &put[0].Password, put[0].Password),

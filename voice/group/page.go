@@ -24,13 +24,12 @@ type shown struct {
 }
 
 // Page makes what a player may see: may says what it may do, seen has the slots of those of whom it may know, one bit
-// each, and nil means everybody; away has those who are on other servers. Readers who see the same members share one text.
+// each, and nil means everybody. Readers who see the same members share one text.
 //
 // Who is connected but not seen is in no row, and a group that consists of such people alone is not there, unless it is
-// persistent and so tells nothing, or some of them are away: then it can be joined, and tells that there is somebody
-// elsewhere but not who. An owner who is not connected is not shown either, for then nobody can tell the two
+// persistent and so tells nothing. An owner who is not connected is not shown either, for then nobody can tell the two
 // cases apart.
-func (s *State) Page(reader uuid.UUID, may line.GroupCaps, seen, away []uint64, now time.Time) (g Page) {
+func (s *State) Page(reader uuid.UUID, may line.GroupCaps, seen []uint64, now time.Time) (g Page) {
 	if !s.limits.Enabled {
 		return g
 	}
@@ -47,7 +46,7 @@ func (s *State) Page(reader uuid.UUID, may line.GroupCaps, seen, away []uint64, 
 			}
 		}
 	}
-	g.rows = s.rows(seen, away)
+	g.rows = s.rows(seen)
 	return g
 }
 
@@ -67,7 +66,7 @@ func (g *Page) Append(dst []byte, now time.Time) []byte {
 func (s *State) Cut() int { return s.cut }
 
 // rows is the part of the snapshot that all have in common who see the same of the people in it.
-func (s *State) rows(seen, away []uint64) string {
+func (s *State) rows(seen []uint64) string {
 	key := []byte("all")
 	if seen != nil {
 		key = key[:0]
@@ -76,9 +75,6 @@ func (s *State) rows(seen, away []uint64) string {
 				break // no bytes are no slots
 			}
 			key = binary.LittleEndian.AppendUint64(key, in&seen[i])
-			if i < len(away) {
-				key = binary.LittleEndian.AppendUint64(key, in&away[i])
-			}
 		}
 	}
 	if text, ok := s.texts[string(key)]; ok {
@@ -93,7 +89,7 @@ func (s *State) rows(seen, away []uint64) string {
 				members = append(members, line.GroupMember{Group: g.ID, Player: m.id})
 			}
 		}
-		if len(members) == before && !g.Persistent && !g.set.meets(away) {
+		if len(members) == before && !g.Persistent {
 			continue
 		}
 		row := g.GroupRow

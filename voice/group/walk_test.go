@@ -120,7 +120,7 @@ func (w *walk) step() (what string, refused bool) {
 }
 
 func (w *walk) page(who int) Page {
-	return w.s.Page(person(who), line.GroupCaps{Use: true}, nil, nil, w.now)
+	return w.s.Page(person(who), line.GroupCaps{Use: true}, nil, w.now)
 }
 
 func (w *walk) remember() {
@@ -219,7 +219,7 @@ func sameRecords(a, b []Record) bool {
 // parses reads the snapshot of a seeing reader and holds it against the state.
 func (w *walk) parses() error {
 	who := person(0)
-	page := w.s.Page(who, line.GroupCaps{Use: true, Create: true}, nil, nil, w.now)
+	page := w.s.Page(who, line.GroupCaps{Use: true, Create: true}, nil, w.now)
 	m, err := line.ParseS2C(page.Append(nil, w.now))
 	if err != nil {
 		return err
@@ -346,7 +346,7 @@ func BenchmarkPages1000(b *testing.B) {
 	for b.Loop() {
 		s.turnOver()
 		for i := range 1000 {
-			s.Page(s.slots[i].id, all, seen, nil, start)
+			s.Page(s.slots[i].id, all, seen, start)
 		}
 	}
 }

@@ -69,7 +69,7 @@ func (h *Hub) showGroups(now time.Time, flush bool) (all bool) {
 		if i%16 == 15 && time.Since(begun) > tellTime {
 			return false
 		}
-		p := h.groups.Page(m.Player.ID, m.bits.groupCaps(), m.Sees(), nil, now)
+		p := h.groups.Page(m.Player.ID, m.bits.groupCaps(), m.Sees(), now)
 		m.pageAt, m.pageView, m.pageBits = revision, m.View(), m.bits
 		if m.pageHas && m.page == p {
 			continue
