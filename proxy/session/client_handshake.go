@@ -35,30 +35,6 @@ type identity struct {
 	key        *packet.ProfileKey // 1.19 to 1.19.2
 }
 
-// ID implements [Player].
-func (i *identity) ID() uuid.UUID { return i.id }
-
-// Name implements [Player].
-func (i *identity) Name() string { return i.name }
-
-// Protocol implements [Player].
-func (i *identity) Protocol() int32 { return i.protocol }
-
-// RemoteAddr implements [Player].
-func (i *identity) RemoteAddr() netip.AddrPort { return i.address }
-
-// Host implements [Player].
-func (i *identity) Host() string { return i.host }
-
-// Port implements [Player].
-func (i *identity) Port() uint16 { return i.port }
-
-// Online implements [Player].
-func (i *identity) Online() bool { return i.online }
-
-// Transferred reports whether another server sent the player here.
-func (i *identity) Transferred() bool { return i.transfer }
-
 // Properties are the player's profile properties, such as the skin. The caller must not change them.
 func (i *identity) Properties() []packet.Property { return i.properties }
 

@@ -56,14 +56,6 @@ func (s *Session) fmlAnswer(data []byte) {
 	s.clientMods.Store(&mods)
 }
 
-// Mods are the mods of a client of Forge up to 1.12.2, as it has told the server; nil of any other.
-func (s *Session) Mods() []packet.ForgeMod {
-	if m := s.clientMods.Load(); m != nil {
-		return *m
-	}
-	return nil
-}
-
 // fmlReset makes the client ready for a hello.
 func (s *Session) fmlReset() {
 	if s.fml != fmlOver {

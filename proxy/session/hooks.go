@@ -1,9 +1,6 @@
 package session
 
 import (
-	"fmt"
-
-	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -109,59 +106,3 @@ func (b backendRef) Send(channel string, data []byte) error {
 		}
 	}})
 }
-
-// ToServer implements [Player].
-func (s *Session) ToServer(channel string, data []byte) error {
-	switch {
-	case s.Server() == "":
-		return fmt.Errorf("%s is on no server", s.name)
-	case s.relayed():
-		return errRelayed
-	}
-	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
-	return s.post(letter{bytes: len(body), any: true, do: func() {
-		if l := s.current; l != nil {
-			s.toBackend(l, proto.CustomPayload, body)
-		}
-	}})
-}
-
-// Message implements [Player].
-func (s *Session) Message(t packet.Text) error {
-	p, body := packet.SystemMessage(s.protocol, t)
-	return s.postPacket(p, body)
-}
-
-// Transfer implements [Player].
-func (s *Session) Transfer(host string, port uint16) error {
-	if _, can := s.version.ID(proto.Play, proto.Clientbound, proto.Transfer); !can && !s.relayed() {
-		return refusal("the client is too old to be transferred; that takes 1.20.5 or later", "transfer-old", "names", s.name)
-	}
-	return s.postPacket(proto.Transfer, field.AppendVarInt(field.AppendString(nil, host), int32(port)))
-}
-
-// Kick implements [Player].
-func (s *Session) Kick(t packet.Text) { s.leave(EndDisconnected, reason{text: t}) }
-
-// Locale implements [Player].
-func (s *Session) Locale() string {
-	if l := s.locale.Load(); l != nil {
-		return *l
-	}
-	return ""
-}
-
-// postPacket sends a packet of the play state, or keeps it until the client is in play.
-func (s *Session) postPacket(p proto.Packet, body []byte) error {
-	if s.relayed() {
-		return errRelayed
-	}
-	return s.post(letter{bytes: len(body), do: func() {
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok {
-			s.toClient(id, body)
-		}
-	}})
-}
-
-// tell is Message for the session's own words; when too much waits they are the least that is lost.
-func (s *Session) tell(t packet.Text) { s.Message(t) }

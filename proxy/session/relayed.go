@@ -15,9 +15,6 @@ import (
 // relayed reports whether the client's version is one that nobody knows.
 func (s *Session) relayed() bool { return s.version != nil && s.version.Blind() }
 
-// Relayed implements [Player].
-func (s *Session) Relayed() bool { return s.relayed() }
-
 // errRelayed is whatever would need packets of a version that nobody knows.
 var errRelayed = refusal("the player's version of the game is not known here, so that nothing can be sent to them", "relayed")
 

@@ -11,7 +11,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"net/netip"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -55,44 +54,6 @@ type Channels interface {
 	Joined(p Player)                               // a join game packet has reached the client: it is on a server now
 	Left(p Player)                                 // the last call, once for each player that had logged in
 }
-
-// Player is a client that has logged in. All methods may be called from any goroutine and none blocks.
-type Player interface {
-	ID() uuid.UUID
-	Name() string
-	Protocol() int32
-	RemoteAddr() netip.AddrPort // as a trusted PROXY header says, never IPv4-mapped
-	Host() string               // the host name the client typed: without markers, port and trailing dots, in lower case
-	Port() uint16               // the port the client typed
-	Online() bool               // the session server, or Geyser, vouched for the account
-	// Relayed tells whether the player's version of the game is not known, so that all that is done for them is to pass on
-	// what they and their server say. Nothing can be sent to such a player.
-	Relayed() bool
-	// Send sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
-	// waiting or the player has left. data is not kept.
-	Send(channel string, data []byte) error
-	// ActionBar shows a line of plain text above the hot bar, with the same conditions as Send.
-	ActionBar(text string) error
-	// Message shows a text in the chat window, with the same conditions as Send.
-	Message(t packet.Text) error
-	Server() string      // the server the player is on; empty: none, or between two
-	Ping() time.Duration // how long the client took to answer the last keep-alive; 0: not known yet
-	Locale() string      // as the client says, de_at; empty: not known
-	// Connect begins to take the player to another server. An error says that it does not even begin: there is no such
-	// server, or the player is there or on the way already. Of what goes wrong later the player is told.
-	Connect(server string) error
-	// Transfer tells a client of 1.20.5 or later to leave for another address, with the same conditions as Send.
-	Transfer(host string, port uint16) error
-	// ToServer sends a plugin message to the server the player is on, as if the client had. It fails when there is none
-	// or too much is waiting.
-	ToServer(channel string, data []byte) error
-	// Disconnect ends the session, telling the client why. Only the first reason counts.
-	Disconnect(reason string)
-	// Kick is Disconnect with a text that is not plain.
-	Kick(t packet.Text)
-}
-
-var _ Player = (*Session)(nil)
 
 // Session is one accepted connection, and the player it may become.
 type Session struct {
@@ -166,31 +127,6 @@ type Session struct {
 
 // Done is closed when nothing of the session is left: goroutines, sockets, and its place among the players.
 func (s *Session) Done() <-chan struct{} { return s.done }
-
-// Ping implements [Player].
-func (s *Session) Ping() time.Duration { return time.Duration(s.ping.Load()) }
-
-// Send implements [Player].
-func (s *Session) Send(channel string, data []byte) error {
-	return s.postPacket(proto.CustomPayload, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data}))
-}
-
-// ActionBar implements [Player].
-func (s *Session) ActionBar(text string) error {
-	p, body := packet.ActionBarMessage(s.protocol, packet.Plain(text))
-	return s.postPacket(p, body)
-}
-
-func (s *Session) post(l letter) error {
-	err := s.mail.post(l)
-	if err == errMailFull {
-		s.core.Counters.Overflows.Add(1)
-	}
-	return err
-}
-
-// Disconnect implements [Player].
-func (s *Session) Disconnect(reason string) { s.leave(EndDisconnected, plain(reason)) }
 
 // leave orders the owner to end the session. While there is no owner yet the login sees it at its next step.
 func (s *Session) leave(e Ending, r reason) {

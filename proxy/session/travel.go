@@ -1,7 +1,6 @@
 package session
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -56,36 +55,6 @@ func (w *whereabouts) head(to *backend.Server) error {
 	}
 	w.to = to.Name
 	return nil
-}
-
-// Server implements [Player].
-func (s *Session) Server() string {
-	at, _ := s.where.get()
-	return at
-}
-
-// Connect implements [Player].
-func (s *Session) Connect(server string) error {
-	b := s.set().server(server)
-	switch {
-	case b == nil:
-		return noServer(server)
-	case s.relayed():
-		return errRelayed
-	}
-	if err := s.where.head(b); err != nil {
-		return err
-	}
-	err := s.post(letter{do: func() { s.travel(b) }})
-	if err != nil {
-		at, _ := s.where.get()
-		s.where.set(at, "")
-	}
-	return err
-}
-
-func noServer(name string) error {
-	return refusal(fmt.Sprintf("there is no server %q", name), "server-gone", "server", name)
 }
 
 // travel begins to take a player in play to another server.

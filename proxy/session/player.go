@@ -1,0 +1,197 @@
+package session
+
+import (
+	"fmt"
+	"net/netip"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// Player is a client that has logged in. All methods may be called from any goroutine and none blocks.
+type Player interface {
+	ID() uuid.UUID
+	Name() string
+	Protocol() int32
+	RemoteAddr() netip.AddrPort // as a trusted PROXY header says, never IPv4-mapped
+	Host() string               // the host name the client typed: without markers, port and trailing dots, in lower case
+	Port() uint16               // the port the client typed
+	Online() bool               // the session server, or Geyser, vouched for the account
+	// Relayed tells whether the player's version of the game is not known, so that all that is done for them is to pass on
+	// what they and their server say. Nothing can be sent to such a player.
+	Relayed() bool
+	// Send sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
+	// waiting or the player has left. data is not kept.
+	Send(channel string, data []byte) error
+	// ActionBar shows a line of plain text above the hot bar, with the same conditions as Send.
+	ActionBar(text string) error
+	// Message shows a text in the chat window, with the same conditions as Send.
+	Message(t packet.Text) error
+	Server() string      // the server the player is on; empty: none, or between two
+	Ping() time.Duration // how long the client took to answer the last keep-alive; 0: not known yet
+	Locale() string      // as the client says, de_at; empty: not known
+	// Connect begins to take the player to another server. An error says that it does not even begin: there is no such
+	// server, or the player is there or on the way already. Of what goes wrong later the player is told.
+	Connect(server string) error
+	// Transfer tells a client of 1.20.5 or later to leave for another address, with the same conditions as Send.
+	Transfer(host string, port uint16) error
+	// ToServer sends a plugin message to the server the player is on, as if the client had. It fails when there is none
+	// or too much is waiting.
+	ToServer(channel string, data []byte) error
+	// Disconnect ends the session, telling the client why. Only the first reason counts.
+	Disconnect(reason string)
+	// Kick is Disconnect with a text that is not plain.
+	Kick(t packet.Text)
+}
+
+var _ Player = (*Session)(nil)
+
+// ID implements [Player].
+func (i *identity) ID() uuid.UUID { return i.id }
+
+// Name implements [Player].
+func (i *identity) Name() string { return i.name }
+
+// Protocol implements [Player].
+func (i *identity) Protocol() int32 { return i.protocol }
+
+// RemoteAddr implements [Player].
+func (i *identity) RemoteAddr() netip.AddrPort { return i.address }
+
+// Host implements [Player].
+func (i *identity) Host() string { return i.host }
+
+// Port implements [Player].
+func (i *identity) Port() uint16 { return i.port }
+
+// Online implements [Player].
+func (i *identity) Online() bool { return i.online }
+
+// Transferred reports whether another server sent the player here.
+func (i *identity) Transferred() bool { return i.transfer }
+
+// Relayed implements [Player].
+func (s *Session) Relayed() bool { return s.relayed() }
+
+// Ping implements [Player].
+func (s *Session) Ping() time.Duration { return time.Duration(s.ping.Load()) }
+
+// Locale implements [Player].
+func (s *Session) Locale() string {
+	if l := s.locale.Load(); l != nil {
+		return *l
+	}
+	return ""
+}
+
+// Mods are the mods of a client of Forge up to 1.12.2, as it has told the server; nil of any other.
+func (s *Session) Mods() []packet.ForgeMod {
+	if m := s.clientMods.Load(); m != nil {
+		return *m
+	}
+	return nil
+}
+
+// Send implements [Player].
+func (s *Session) Send(channel string, data []byte) error {
+	return s.postPacket(proto.CustomPayload, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data}))
+}
+
+// ActionBar implements [Player].
+func (s *Session) ActionBar(text string) error {
+	p, body := packet.ActionBarMessage(s.protocol, packet.Plain(text))
+	return s.postPacket(p, body)
+}
+
+// Message implements [Player].
+func (s *Session) Message(t packet.Text) error {
+	p, body := packet.SystemMessage(s.protocol, t)
+	return s.postPacket(p, body)
+}
+
+// tell is Message for the session's own words; when too much waits they are the least that is lost.
+func (s *Session) tell(t packet.Text) { s.Message(t) }
+
+// Transfer implements [Player].
+func (s *Session) Transfer(host string, port uint16) error {
+	if _, can := s.version.ID(proto.Play, proto.Clientbound, proto.Transfer); !can && !s.relayed() {
+		return refusal("the client is too old to be transferred; that takes 1.20.5 or later", "transfer-old", "names", s.name)
+	}
+	return s.postPacket(proto.Transfer, field.AppendVarInt(field.AppendString(nil, host), int32(port)))
+}
+
+// postPacket sends a packet of the play state, or keeps it until the client is in play.
+func (s *Session) postPacket(p proto.Packet, body []byte) error {
+	if s.relayed() {
+		return errRelayed
+	}
+	return s.post(letter{bytes: len(body), do: func() {
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok {
+			s.toClient(id, body)
+		}
+	}})
+}
+
+// ToServer implements [Player].
+func (s *Session) ToServer(channel string, data []byte) error {
+	switch {
+	case s.Server() == "":
+		return fmt.Errorf("%s is on no server", s.name)
+	case s.relayed():
+		return errRelayed
+	}
+	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
+	return s.post(letter{bytes: len(body), any: true, do: func() {
+		if l := s.current; l != nil {
+			s.toBackend(l, proto.CustomPayload, body)
+		}
+	}})
+}
+
+func (s *Session) post(l letter) error {
+	err := s.mail.post(l)
+	if err == errMailFull {
+		s.core.Counters.Overflows.Add(1)
+	}
+	return err
+}
+
+// Server implements [Player].
+func (s *Session) Server() string {
+	at, _ := s.where.get()
+	return at
+}
+
+// Connect implements [Player].
+func (s *Session) Connect(server string) error {
+	b := s.set().server(server)
+	switch {
+	case b == nil:
+		return noServer(server)
+	case s.relayed():
+		return errRelayed
+	}
+	if err := s.where.head(b); err != nil {
+		return err
+	}
+	err := s.post(letter{do: func() { s.travel(b) }})
+	if err != nil {
+		at, _ := s.where.get()
+		s.where.set(at, "")
+	}
+	return err
+}
+
+func noServer(name string) error {
+	return refusal(fmt.Sprintf("there is no server %q", name), "server-gone", "server", name)
+}
+
+// Disconnect implements [Player].
+func (s *Session) Disconnect(reason string) { s.leave(EndDisconnected, plain(reason)) }
+
+// Kick implements [Player].
+func (s *Session) Kick(t packet.Text) { s.leave(EndDisconnected, reason{text: t}) }
