@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/front"
 )
 
 // dictated is a connection that keeps what is written to it and never answers.
@@ -74,7 +75,7 @@ func FuzzRequest(f *testing.F) {
 		}
 		var tokens redeemer
 		h := New(Config{Tokens: &tokens, Online: func(id uuid.UUID) bool { return id == ann }, Origins: []string{"https://panel.example"}})
-		player, no := h.check(r, address("192.0.2.1:5"))
+		player, no := h.check(r, front.Address("192.0.2.1:5"))
 		if (no == nil) != (player == ann) || (no == nil) != tokens.redeemed {
 			t.Fatalf("%q: player %v, refusal %+v, token redeemed: %v", raw, player, no, tokens.redeemed)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/front"
 	"github.com/earshot-mc/earshot/handshake/socket"
 )
 
@@ -84,6 +85,13 @@ func Reasons() []string {
 	return out
 }
 
+// An address may fail this often: at once, and then one more each time the
+// interval is over. A household of players with stale links stays below it.
+const (
+	failBurst = 20
+	failEvery = 3 * time.Second
+)
+
 // writeTimeout is how long the answer to an upgrade may take.
 const writeTimeout = 5 * time.Second
 
@@ -91,7 +99,7 @@ const writeTimeout = 5 * time.Second
 type Handler struct {
 	cfg      Config
 	origins  atomic.Pointer[[]string]
-	failures failures
+	failures front.Failures
 	mu       sync.Mutex  // held while stopped is set and while serving grows
 	stopped  atomic.Bool // readable without it
 	stop     chan struct{}
@@ -104,7 +112,7 @@ func New(cfg Config) *Handler {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Handler{cfg: cfg, stop: make(chan struct{})}
+	h := &Handler{cfg: cfg, stop: make(chan struct{}), failures: front.Failures{Burst: failBurst, Every: failEvery}}
 	h.SetOrigins(cfg.Origins)
 	return h
 }
@@ -126,7 +134,7 @@ func (h *Handler) Wait() { h.serving.Wait() }
 
 // ServeHTTP refuses, or upgrades and returns when the socket has ended.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	addr := address(r.RemoteAddr)
+	addr := front.Address(r.RemoteAddr)
 	player, no := h.check(r, addr)
 	if no != nil {
 		h.refuse(w, r, addr, no)
@@ -209,7 +217,7 @@ func (h *Handler) check(r *http.Request, addr netip.Addr) (uuid.UUID, *refusal) 
 	switch {
 	case !ok:
 		return uuid.Nil, &badQuery
-	case !h.originAllowed(r):
+	case !front.Ours(r, *h.origins.Load()):
 		return uuid.Nil, &badOrigin
 	case !h.cfg.Tokens.Redeem(token, player):
 		return uuid.Nil, &badToken
@@ -220,7 +228,7 @@ func (h *Handler) check(r *http.Request, addr netip.Addr) (uuid.UUID, *refusal) 
 }
 
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, addr netip.Addr, why *refusal) {
-	if !why.free && h.failures.add(addr) {
+	if !why.free && h.failures.Add(addr) {
 		h.slow(r)
 		why = &rateLimited
 		w.Header().Set("Retry-After", strconv.Itoa(int(failEvery/time.Second)))
@@ -274,38 +282,6 @@ func credentials(query string) (token string, player uuid.UUID, ok bool) {
 	}
 	player, err = uuid.Parse(id)
 	return token, player, err == nil
-}
-
-// originAllowed keeps pages of other sites from using a player's link: browsers
-// say on whose behalf they connect, as WebSockets are not bound to one site.
-// Programs that are not browsers send no origin.
-func (h *Handler) originAllowed(r *http.Request) bool {
-	origins := r.Header.Values("Origin")
-	if len(origins) == 0 {
-		return true
-	}
-	if len(origins) > 1 {
-		return false
-	}
-	u, err := url.Parse(origins[0])
-	if err != nil {
-		return false
-	}
-	if u.Host != "" && strings.EqualFold(withoutPort(u.Host, u.Scheme), withoutPort(r.Host, u.Scheme)) {
-		return true
-	}
-	return slices.ContainsFunc(*h.origins.Load(), func(o string) bool { return strings.EqualFold(o, origins[0]) })
-}
-
-// withoutPort drops the port that the scheme implies.
-func withoutPort(host, scheme string) string {
-	switch scheme {
-	case "http":
-		return strings.TrimSuffix(host, ":80")
-	case "https":
-		return strings.TrimSuffix(host, ":443")
-	}
-	return host
 }
 
 // negotiated is a set and whether it was asked for by headers, and is echoed so.

@@ -24,6 +24,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/front"
 	"github.com/earshot-mc/earshot/handshake/socket"
 )
 
@@ -317,7 +318,7 @@ func TestGoodTokenDespiteOthersFailures(t *testing.T) {
 	id := "&uuid=" + ann.String() + " HTTP/1.1"
 	kinds := []string{s.request("> GET /voice?token=bad" + id), s.request("> GET /voice HTTP/1.1"), s.request("Upgrade:"), s.request("Sec-WebSocket-Version: 12"), s.request("Origin: https://evil.example")}
 	for i := range 3 * failBurst {
-		s.failures.add(address("127.0.0.1:1"))
+		s.failures.Add(front.Address("127.0.0.1:1"))
 		if i%failBurst == 0 {
 			for _, kind := range kinds {
 				io.WriteString(s.dial(), kind) // answered late
@@ -359,65 +360,6 @@ func TestHeldBackAnswersAreBounded(t *testing.T) {
 			t.Errorf("%d of %d after Stop, %v", gone.Load(), waiting.Load(), time.Since(began))
 		}
 	})
-}
-
-func TestFailuresAreForgiven(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var f failures
-		a, b := address("192.0.2.1:5"), address("192.0.2.2:5")
-		for range failBurst {
-			if f.add(a) {
-				t.Fatal("too soon")
-			}
-		}
-		if !f.add(a) || f.add(b) {
-			t.Fatal("not the one address")
-		}
-		time.Sleep(failEvery + time.Millisecond)
-		if f.add(a) {
-			t.Fatal("not forgiven")
-		}
-		if !f.add(a) {
-			t.Fatal("forgiven more than one")
-		}
-	})
-}
-
-func TestFailuresAreBounded(t *testing.T) {
-	var f failures
-	addr := func(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)}) }
-	bad := addr(1 << 20)
-	for i := range 3 * maxAddresses {
-		f.add(addr(i))
-		if i%1000 == 0 {
-			f.add(bad) // one that goes on is not forgotten
-		}
-		if len(f.new)+len(f.old) > maxAddresses {
-			t.Fatalf("%d addresses", len(f.new)+len(f.old))
-		}
-	}
-	for range failBurst {
-		f.add(bad)
-	}
-	if !f.add(bad) || f.add(addr(0)) {
-		t.Error("remembers the wrong ones")
-	}
-}
-
-func TestAddress(t *testing.T) {
-	for remote, want := range map[string]string{
-		"192.0.2.1:80":                  "192.0.2.1",
-		"[::ffff:192.0.2.1]:80":         "192.0.2.1",
-		"[2001:db8:1:2:3:4:5:6]:80":     "2001:db8:1:2::",
-		"[fe80::1%eth0]:80":             "fe80::",
-		"pipe":                          "invalid IP",
-		"":                              "invalid IP",
-		"[2001:db8:1:2:ffff:4:5:6]:999": "2001:db8:1:2::",
-	} {
-		if got := address(remote).String(); got != want {
-			t.Errorf("%q: %s, want %s", remote, got, want)
-		}
-	}
 }
 
 func TestNegotiation(t *testing.T) {
