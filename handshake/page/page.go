@@ -212,8 +212,6 @@ func (h *Handler) changing(next http.HandlerFunc) http.HandlerFunc {
 	}
 }
 
-type playerKey struct{}
-
 // withSession hands a request on whose cookie opens a session, with its player.
 func (h *Handler) withSession(next func(http.ResponseWriter, *http.Request, uuid.UUID)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
