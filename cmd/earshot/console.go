@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/bridge/network"
 )
 
 // output is where the log goes: for as long as somebody types at the console, above the line that is being typed.
@@ -36,7 +37,7 @@ func (o *output) set(w io.Writer) (before io.Writer) {
 // console takes commands from in: as they are typed where that is a terminal, which the log and the answers go to; line by
 // line where it is a pipe, a socket or a file, with the answers on answers. Its channel gets what the console ends with
 // when that is to end the program: nil when somebody pressed Ctrl-C. close ends it, and leaves the terminal as it was.
-func (a *app) console(in, terminal, answers *os.File) (ended <-chan error, close func()) {
+func (p *program) console(n *network.Network, in, terminal, answers *os.File) (ended <-chan error, close func()) {
 	signal.Ignore(syscall.SIGPIPE) // who reads the answers may go, and must not take everybody along
 	end := make(chan error, 1)
 	if _, err := in.Stat(); err != nil { // there is none
@@ -46,10 +47,10 @@ func (a *app) console(in, terminal, answers *os.File) (ended <-chan error, close
 	if !typing {
 		out = answers
 	}
-	c := commands.NewConsole(in, out, func() *commands.Commands { return a.desk.office.Load().commands })
+	c := commands.NewConsole(in, out, n.Commands)
 	var before io.Writer
 	if typing {
-		before = a.output.set(c)
+		before = p.output.set(c)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -59,14 +60,14 @@ func (a *app) console(in, terminal, answers *os.File) (ended <-chan error, close
 		case errors.Is(err, commands.ErrQuit):
 			end <- nil
 		case err != nil:
-			a.log.Warn("no console", "error", err)
+			p.log.Warn("no console", "error", err)
 		}
 	})
 	return end, func() {
 		cancel()
 		running.Wait()
 		if typing {
-			a.output.set(before)
+			p.output.set(before)
 		}
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/bridge/network"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/voice/store"
 )
@@ -125,19 +126,26 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			}
 			return l, err
 		}
-		a, err := build(load, *dir, stderr)
+		l, err := load()
+		if err != nil {
+			return fail(err)
+		}
+		p := newProgram(stderr, l.Log)
+		n, err := network.New(l, network.Options{
+			Load: load, Dir: *dir, Version: release(), Log: p.log, Logging: p.logs.apply,
+			Started: func(is network.Facts) { p.started(is) },
+		})
 		if err != nil {
 			return fail(err)
 		}
 		if command == "check" {
-			conf := a.now.conf
-			for _, w := range slices.Concat(conf.Warnings, conf.Notes, conf.Hints) {
+			for _, w := range slices.Concat(l.Warnings, l.Notes, l.Hints) {
 				fmt.Fprintln(stderr, "warning:", w)
 			}
-			if conf.File == "" {
+			if l.File == "" {
 				fmt.Fprintf(stderr, "there is no %s in %s: these are the defaults\n", configs.FileName, absolute(*dir))
 			}
-			fmt.Fprint(stdout, "# No mistakes. In force:\n", conf.Effective())
+			fmt.Fprint(stdout, "# No mistakes. In force:\n", l.Effective())
 			return 0
 		}
 		if _, err := os.Stat(*dir); err != nil {
@@ -146,9 +154,10 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			}
 			fmt.Fprintf(stderr, "earshot: made the data folder %s\n", absolute(*dir))
 		}
-		err = a.run(stderr)
+		err = p.run(n, *dir)
 		var lost *store.LostError
-		if errors.As(err, &lost) {
+		var stuck *network.StuckError
+		if errors.As(err, &lost) || errors.As(err, &stuck) {
 			fail(err)
 			return 1
 		}

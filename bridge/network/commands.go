@@ -1,4 +1,4 @@
-package main
+package network
 
 import (
 	"cmp"
@@ -35,6 +35,7 @@ import (
 
 // desk joins commands, permissions and BungeeCord's channel to the sessions.
 type desk struct {
+	version  string
 	log      *slog.Logger
 	perms    *perm.Perm
 	office   atomic.Pointer[office]
@@ -76,9 +77,9 @@ type office struct {
 }
 
 func newDesk(
-	log *slog.Logger, reload func(context.Context) ([]string, []string, error), dump func(context.Context) (string, error),
+	version string, log *slog.Logger, reload func(context.Context) ([]string, []string, error), dump func(context.Context) (string, error),
 ) *desk {
-	d := &desk{log: log, since: time.Now(), quit: make(chan quit, 1), reload: reload, dump: dump}
+	d := &desk{version: version, log: log, since: time.Now(), quit: make(chan quit, 1), reload: reload, dump: dump}
 	d.perms, _ = perm.New(perm.Config{}) // there is nothing wrong with none
 	d.messages = bungee.New(bungee.Config{Network: network{d}, Mode: d.modeOf, Budget: func() limit.Rate { return d.office.Load().budget }, Queue: 64, Log: log})
 	return d
@@ -121,7 +122,7 @@ func newOffice(l *configs.Loaded, servers []backend.Server) (o office, err error
 func (d *desk) compile(o *office) (err error) {
 	cfg := commands.Config{
 		Network: commandNetwork{d}, Past: past{d}, Hubs: o.hubs, Aliases: o.aliases,
-		Program: commands.Program{Version: release(), Status: d.status, Reload: d.reload, Dump: d.dump, Drain: d.drain, Shutdown: d.shutdown},
+		Program: commands.Program{Version: d.version, Status: d.status, Reload: d.reload, Dump: d.dump, Drain: d.drain, Shutdown: d.shutdown},
 		Allowed: func(p commands.Player, permission string) bool {
 			return d.perms.Of(p.ID(), p.Name(), d.level(p.ID())).Allows(permission)
 		},

@@ -1,4 +1,4 @@
-package main
+package network
 
 import (
 	"cmp"
@@ -30,7 +30,7 @@ import (
 )
 
 // settings are a configuration as the rooms take it. [newSettings] makes them at the start and at each reload, and
-// [app.apply] puts them in force, so that a reload cannot come to anything else than a start.
+// [Network.apply] puts them in force, so that a reload cannot come to anything else than a start.
 type settings struct {
 	conf *configs.Loaded
 
@@ -53,7 +53,7 @@ type settings struct {
 	versions []*proto.Version
 	office   office
 
-	compiled *proxy.Compiled // by app.compile, as office.commands
+	compiled *proxy.Compiled // by Network.compile, as office.commands
 }
 
 // port is how connections are told apart.
@@ -75,7 +75,7 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 		}
 		s.cert = &cert
 	}
-	if s.versions, err = versions(l); err != nil {
+	if s.versions, err = Versions(l); err != nil {
 		return nil, err
 	}
 	if s.proxy, err = proxySettings(l); err != nil {
@@ -137,7 +137,7 @@ func (s *settings) reach(l *configs.Loaded) error {
 }
 
 // compile makes of settings what takes time or can fail still, so that nothing is left to fail when they are applied.
-func (a *app) compile(l *configs.Loaded) (*settings, error) {
+func (a *Network) compile(l *configs.Loaded) (*settings, error) {
 	s, err := newSettings(l)
 	if err != nil {
 		return nil, err
@@ -208,10 +208,12 @@ func nearly(word string, known []string) string {
 }
 
 // apply puts settings in force. Whoever is on stays on: what is decided from now on is decided by them.
-func (a *app) apply(s *settings) {
+func (a *Network) apply(s *settings) {
 	a.now = s
 	proto.Use(s.versions...)
-	a.logs.apply(s.log)
+	if a.opt.Logging != nil {
+		a.opt.Logging(s.log)
+	}
 	a.cert.Store(s.cert)
 	errs := []error{a.desk.apply(s)}
 	r := a.rooms

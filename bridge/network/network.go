@@ -1,18 +1,16 @@
-package main
+// Package network is a whole Earshot: it puts the proxy, the handshake, the voice gateway and what joins them together, as a
+// configuration says, and runs them on one port.
+package network
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/admin"
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/invite"
 	"github.com/earshot-mc/earshot/bridge/track"
 	"github.com/earshot-mc/earshot/bridge/world"
@@ -44,13 +43,30 @@ import (
 // stopWithin bounds the whole shutdown.
 const stopWithin = 10 * time.Second
 
-// app is the program, checked and put together, before anything listens.
-type app struct {
-	load   func() (*configs.Loaded, error) // reads the configuration
-	dir    string                          // the data folder
-	log    *slog.Logger
-	logs   *logs
-	output *output // of the log
+// Options are what a network has besides its configuration.
+type Options struct {
+	// Load reads the configuration again, for Reload and whenever one of its files changes. What comes with an error counts
+	// for its Files. Nil: there is nothing to read again.
+	Load    func() (*configs.Loaded, error)
+	Dir     string            // the data folder, which is there
+	Version string            // of the program
+	Log     *slog.Logger      // nil: none
+	Logging func(configs.Log) // is told how to log, at the start and when that changes; may be nil
+	Started func(Facts)       // is called once the network serves, and not waited for by it; may be nil
+}
+
+// Facts are what those who start a network may want to know of it.
+type Facts struct {
+	Config *configs.Loaded
+	Addr   *net.TCPAddr // where players join, and everything else
+	TLS    bool         // there is a certificate
+	Public string       // the base URL that clients are told; empty: as they joined
+}
+
+// Network is a whole network, checked and put together, before anything listens.
+type Network struct {
+	opt Options
+	log *slog.Logger
 
 	builtin *limbo.World
 	desk    *desk
@@ -58,14 +74,15 @@ type app struct {
 	rooms   *rooms                          // from start on
 
 	reloading sync.Mutex // one reload at a time; guards these
-	now       *settings  // that are in force
-	files     []string   // of the configuration, with those of one that could not be put in force
-	tried     string     // the stamp they had when they were read last
+	serving   bool
+	now       *settings // that are in force
+	files     []string  // of the configuration, with those of one that could not be put in force
+	tried     string    // the stamp they had when they were read last
 
 	farewell string // what players are told at the end; empty: a text of the table
 }
 
-// rooms are those that [app.apply] has something to tell.
+// rooms are those that [Network.apply] has something to tell.
 type rooms struct {
 	connections *limit.Networks
 	listening   listen.Config
@@ -82,22 +99,25 @@ type rooms struct {
 	voiceOn     atomic.Bool
 }
 
-// build checks everything that can be checked without listening: certificate, icon and texts are read here, so that
-// nothing starts by halves.
-func build(load func() (*configs.Loaded, error), dir string, stderr io.Writer) (*app, error) {
-	l, err := load()
-	if err != nil {
+// New checks everything that can be checked without listening: certificate, icon and texts are read here, so that nothing
+// starts by halves. It notes in l what is probably not meant.
+func New(l *configs.Loaded, opt Options) (*Network, error) {
+	if opt.Log == nil {
+		opt.Log = slog.New(slog.DiscardHandler)
+	}
+	a := &Network{opt: opt, log: opt.Log}
+	a.builtin = limbo.New(limbo.Config{Log: a.log.With("room", "limbo")})
+	a.desk = newDesk(opt.Version, a.log.With("room", "commands"), a.Reload, a.dump)
+	a.files, a.tried = l.Files, stamp(l.Files)
+	var err error
+	if a.now, err = a.compile(l); err != nil {
 		return nil, err
 	}
-	a := &app{load: load, dir: dir, output: &output{w: stderr}}
-	a.log, a.logs = newLogs(a.output, atTerminal(stderr), coloured(os.Environ()))
-	a.logs.apply(l.Log)
-	a.builtin = limbo.New(limbo.Config{Log: a.log.With("room", "limbo")})
-	a.desk = newDesk(a.log.With("room", "commands"), a.reload, a.dump)
-	a.files, a.tried = l.Files, stamp(l.Files)
-	a.now, err = a.compile(l)
-	return a, err
+	return a, nil
 }
+
+// Commands returns the commands that are in force, for a console.
+func (a *Network) Commands() *commands.Commands { return a.desk.office.Load().commands }
 
 // watch joins the proxy's sessions to the world that voice reads: one entry
 // and one tracker for each player, for as long as the session lasts.
@@ -142,67 +162,70 @@ func (b buffered) Accept() (net.Conn, error) {
 	return socket.Buffered(c), nil
 }
 
-// run listens, serves until a signal, and stops. Its error is for whoever
-// started the program.
-func (a *app) run(stderr io.Writer) error {
+// Run listens, serves until ctx ends or somebody gives the command to, and stops, which takes [stopWithin] at most. Its
+// error is for whoever started the program: a *[store.LostError] where something could not be stored, a *[StuckError]
+// where something did not end.
+func (a *Network) Run(ctx context.Context) error {
 	at := a.now.conf.Listen
-	ln, err := listen.Open(context.Background(), at)
+	ln, err := listen.Open(ctx, at)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("cannot listen on %s: another program has that port; stop it or choose another with --listen", at)
 	} else if err != nil {
 		return fmt.Errorf("cannot listen on %s: %w", at, err)
 	}
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
-	defer signal.Stop(signals)
-
-	opening, opened := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
-	on, state, err := openState(opening, &a.now.conf.State, a.dir, a.log.With("room", "store"))
-	interrupted := opening.Err() != nil
-	opened()
+	on, state, err := OpenState(ctx, &a.now.conf.State, a.opt.Dir, a.log.With("room", "store"))
 	switch {
-	case err != nil && interrupted: // nothing has begun
+	case err != nil && ctx.Err() != nil: // nothing has begun
 		return ln.Close()
 	case err != nil:
 		ln.Close()
 		return err
 	}
 	r := a.start(ln, on, state)
-	a.banner(stderr, ln.Addr().(*net.TCPAddr))
-	unfollow := a.follow()
-	typed, closeConsole := a.console(os.Stdin, os.Stderr, os.Stdout)
-	defer closeConsole()
+	unfollow := func() {}
+	if a.opt.Load != nil {
+		unfollow = a.follow()
+	}
+	if a.opt.Started != nil {
+		a.opt.Started(Facts{a.now.conf, ln.Addr().(*net.TCPAddr), a.now.cert != nil, a.now.public})
+	}
 	var failed error
-	impatient := 2 // signals to come until nobody wants to wait any longer
 	select {
-	case s := <-signals:
-		a.log.Info("stopping", "signal", s.String())
-		impatient--
+	case <-ctx.Done():
 	case failed = <-r.failed:
 	case q := <-a.desk.quit:
 		if !q.told {
 			a.log.Info("stopping", "reason", q.reason)
 		}
 		a.farewell = q.reason
-	case failed = <-typed:
-		a.log.Info("stopping", "console", failed == nil)
 	}
-	// Whatever is stuck, the program ends in time; a second signal ends it at
-	// once. What it was stuck on is in the log.
-	late := time.AfterFunc(stopWithin-500*time.Millisecond, func() {
-		buf := make([]byte, 1<<20)
-		fmt.Fprintf(stderr, "earshot: still not stopped; leaving. What was running:\n%s\n", buf[:runtime.Stack(buf, true)])
-		os.Exit(1)
-	})
-	defer late.Stop()
+	stopped := make(chan error, 1)
 	go func() {
-		for range impatient {
-			<-signals
-		}
-		os.Exit(1)
+		unfollow()
+		a.reloading.Lock()
+		a.serving = false
+		a.reloading.Unlock()
+		stopped <- r.stop()
 	}()
-	unfollow()
-	return errors.Join(failed, r.stop())
+	late := time.NewTimer(stopWithin - 500*time.Millisecond)
+	defer late.Stop()
+	select {
+	case err = <-stopped:
+		return errors.Join(failed, err)
+	case <-late.C:
+		buf := make([]byte, 1<<20)
+		return errors.Join(failed, &StuckError{string(buf[:runtime.Stack(buf, true)])})
+	}
+}
+
+// StuckError is that of a network that did not stop in time. Parts of it are running still.
+type StuckError struct {
+	Stacks string // of what was running
+}
+
+// Error implements error.
+func (e *StuckError) Error() string {
+	return "still not stopped; leaving. What was running:\n" + e.Stacks
 }
 
 // running is everything that has to end.
@@ -212,7 +235,7 @@ type running struct {
 }
 
 // start puts the rooms together on ln, has them go by the settings, and serves. state is on the store.
-func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *running {
+func (a *Network) start(ln net.Listener, on *store.Store, state *voice.State) *running {
 	reg := world.New()
 	reg.Sights().Log = a.log.With("room", "sight")
 	a.desk.names = state.Names(a.now.conf.State.Names)
@@ -234,7 +257,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 	var stopping atomic.Bool
 	pages := admin.New(nil, func() admin.Health {
 		h := admin.Health{OK: true, State: "running", Details: map[string]any{
-			"version": release(), "players": server.Online(), "voice_sockets": gateway.Stats().Sockets,
+			"version": a.opt.Version, "players": server.Online(), "voice_sockets": gateway.Stats().Sockets,
 		}}
 		describe(&h, on.Health())
 		if stopping.Load() {
@@ -279,7 +302,10 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 		visitors: newVisitors(before.Trusts, turned.http), turned: turned,
 		server: server, inviter: inviter, sockets: sockets, gateway: gateway,
 	}
+	a.reloading.Lock()
 	a.apply(a.now)
+	a.serving = true
+	a.reloading.Unlock()
 
 	web := newWeb(a.rooms.front, a.rooms.visitors, a.log.With("room", "http"))
 
@@ -326,7 +352,7 @@ func (a *app) start(ln net.Listener, on *store.Store, state *voice.State) *runni
 }
 
 // tlsConfig is how the port speaks TLS: with the certificate of the moment.
-func (a *app) tlsConfig() *tls.Config {
+func (a *Network) tlsConfig() *tls.Config {
 	return &tls.Config{
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if c := a.cert.Load(); c != nil {
@@ -339,59 +365,10 @@ func (a *app) tlsConfig() *tls.Config {
 	}
 }
 
-// unsafe is what somebody should know about a configuration.
-func unsafe(l *configs.Loaded) (all []string) {
+// Unsafe returns what somebody should know about a configuration.
+func Unsafe(l *configs.Loaded) (all []string) {
 	if !l.Online {
 		all = append(all, "players are not authenticated: anybody can join as anybody (--offline, or online: false)")
 	}
 	return append(all, l.Warnings...)
-}
-
-// banner says where to join, where voice is, and what is unsafe: at every start,
-// whatever the log's level is, and as the log does where machines read it.
-func (a *app) banner(w io.Writer, addr *net.TCPAddr) {
-	conf := a.now.conf
-	host := addr.IP.String()
-	if addr.IP.IsUnspecified() {
-		host = "localhost"
-	}
-	where := net.JoinHostPort(host, fmt.Sprint(addr.Port))
-	span := strings.Replace(proto.Span(), "-", " to ", 1)
-	scheme := "ws"
-	if a.now.cert != nil {
-		scheme = "wss"
-	}
-	sockets := fmt.Sprintf("%s://%s%s, the same port", scheme, where, upgrade.Path)
-	switch {
-	case !conf.Voice.Enabled:
-		sockets = "off (voice.enabled)"
-	case a.now.public != "":
-		sockets = fmt.Sprintf("%s%s, which must lead to %s", a.now.public, upgrade.Path, where)
-	}
-
-	from := "none: there is no " + configs.FileName + " in " + absolute(a.dir) + ", so these are the defaults"
-	if conf.File != "" {
-		from = absolute(conf.File)
-	}
-
-	if conf.Log.Format == "json" {
-		log, as := newLogs(w, false, false)
-		as.apply(configs.Log{Level: "info", Format: "json"})
-		log.Info("running", "version", release(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try, "settings", from)
-		for _, s := range unsafe(conf) {
-			log.Warn("unsafe", "why", s)
-		}
-		for _, s := range conf.Notes {
-			log.Warn("note", "what", s)
-		}
-		return
-	}
-	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n  players go to %s\n  settings %s\n",
-		release(), where, span, sockets, strings.Join(conf.Try, ", then "), from)
-	for _, s := range unsafe(conf) {
-		fmt.Fprintln(w, "  UNSAFE ", s)
-	}
-	for _, s := range conf.Notes {
-		fmt.Fprintln(w, "  NOTE   ", s)
-	}
 }

@@ -1,4 +1,4 @@
-package main
+package network
 
 import (
 	"bytes"
@@ -10,7 +10,6 @@ import (
 	"encoding/pem"
 	"image"
 	"image/png"
-	"io"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -254,7 +253,11 @@ func TestWhatIsProbablyNotMeantIsNoted(t *testing.T) {
 	} {
 		f := filepath.Join(t.TempDir(), configs.FileName)
 		os.WriteFile(f, []byte(text), 0o600)
-		a, err := build(func() (*configs.Loaded, error) { return configs.Load(f, "", nil) }, t.TempDir(), io.Discard)
+		l, err := configs.Load(f, "", nil)
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		a, err := New(l, Options{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(text, err)
 		}

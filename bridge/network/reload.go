@@ -1,17 +1,16 @@
-package main
+package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
@@ -23,10 +22,8 @@ import (
 // looks, so that a file is not read while it is being written.
 const lookEvery = 250 * time.Millisecond
 
-// follow reloads when somebody sends SIGHUP, and when a file of the configuration changes, until stop is called.
-func (a *app) follow() (stop func()) {
-	hup := make(chan os.Signal, 1)
-	signal.Notify(hup, syscall.SIGHUP)
+// follow reloads when a file of the configuration changes, until stop is called.
+func (a *Network) follow() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var following sync.WaitGroup
 	following.Go(func() {
@@ -37,26 +34,23 @@ func (a *app) follow() (stop func()) {
 			select {
 			case <-ctx.Done():
 				return
-			case <-hup:
-				a.reload(ctx)
 			case <-look.C:
 				now, tried := a.look()
 				if now != tried && now == before {
-					a.reload(ctx)
+					a.Reload(ctx)
 				}
 				before = now
 			}
 		}
 	})
 	return func() {
-		signal.Stop(hup)
 		cancel()
 		following.Wait()
 	}
 }
 
 // look gives the stamp of the configuration's files, and that of the ones that were read last.
-func (a *app) look() (now, tried string) {
+func (a *Network) look() (now, tried string) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
 	return stamp(a.files), a.tried
@@ -73,11 +67,14 @@ func stamp(files []string) string {
 	return b.String()
 }
 
-// reload reads the configuration again and puts it in force, whole or not at all. It says what has changed, and what
-// would need a restart and is as it was.
-func (a *app) reload(ctx context.Context) (changes, restart []string, err error) {
+// Reload reads the configuration again and puts it in force, whole or not at all. It returns what has changed, and what
+// would need a restart and is as it was; the log has both. It is for as long as Run serves.
+func (a *Network) Reload(ctx context.Context) (changes, restart []string, err error) {
 	a.reloading.Lock()
 	defer a.reloading.Unlock()
+	if !a.serving || a.opt.Load == nil {
+		return nil, nil, errors.New("there is nothing to read again")
+	}
 	now := a.now
 	tell := func(level slog.Level, text string, args ...any) {
 		if commands.AtTerminal(ctx) { // the answer says it
@@ -86,7 +83,7 @@ func (a *app) reload(ctx context.Context) (changes, restart []string, err error)
 		a.log.Log(ctx, level, text, args...)
 	}
 	a.tried = stamp(a.files)
-	l, err := a.load()
+	l, err := a.opt.Load()
 	defer func() {
 		files := l.Files
 		if err != nil { // it may be tried again when a file is mended that only the new configuration names
@@ -121,8 +118,8 @@ func (a *app) reload(ctx context.Context) (changes, restart []string, err error)
 	for _, c := range changes {
 		tell(slog.LevelInfo, "setting changed", "setting", c)
 	}
-	for _, w := range unsafe(l) {
-		if !slices.Contains(unsafe(now.conf), w) {
+	for _, w := range Unsafe(l) {
+		if !slices.Contains(Unsafe(now.conf), w) {
 			a.log.Warn("unsafe", "why", w)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package network
 
 import (
 	"bufio"
@@ -18,8 +18,8 @@ import (
 
 // dump writes what helps to find a fault to a new file in the data folder that only our user can read: no secrets, no
 // addresses of players.
-func (a *app) dump(context.Context) (file string, err error) {
-	name := filepath.Join(a.dir, "earshot-dump-"+time.Now().UTC().Format("20060102-150405.000")+".txt")
+func (a *Network) dump(context.Context) (file string, err error) {
+	name := filepath.Join(a.opt.Dir, "earshot-dump-"+time.Now().UTC().Format("20060102-150405.000")+".txt")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("cannot write the dump: %w", err)
@@ -37,11 +37,11 @@ func (a *app) dump(context.Context) (file string, err error) {
 	return name, nil
 }
 
-func (a *app) describe(w io.Writer) {
+func (a *Network) describe(w io.Writer) {
 	a.reloading.Lock()
 	now := a.now
 	a.reloading.Unlock()
-	fmt.Fprintf(w, "Earshot %s, %s, %s/%s, %d CPUs\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	fmt.Fprintf(w, "Earshot %s, %s, %s/%s, %d CPUs\n", a.opt.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
 	for _, f := range a.desk.status() {
 		fmt.Fprintln(w, a.desk.say("", f.Key, f.Named...))
 	}

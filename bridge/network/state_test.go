@@ -1,4 +1,4 @@
-package main
+package network
 
 import (
 	"fmt"
@@ -32,7 +32,7 @@ func TestStateThatCannotBeHad(t *testing.T) {
 		t.Fatal("the server does not start")
 	}
 	c := configs.State{URL: configs.URLs(fmt.Sprintf("nats://%s", s.Addr())), Replicas: 3}
-	on, _, err := openState(t.Context(), &c, t.TempDir(), slog.New(slog.DiscardHandler))
+	on, _, err := OpenState(t.Context(), &c, t.TempDir(), slog.New(slog.DiscardHandler))
 	if err == nil {
 		on.Close(t.Context())
 		t.Fatal("opened on a server that keeps no replicas")
