@@ -49,7 +49,7 @@ type Player interface {
 	Ping() time.Duration         // 0: not known yet
 	Connect(server string) error // begins to; he is told of a later failure
 	Transfer(host string, port uint16) error
-	Send(packet.Text)
+	SendChat(packet.Text) error // fails when too much is waiting, or he has left
 }
 
 // Server is one registered server.

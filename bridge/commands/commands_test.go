@@ -77,7 +77,10 @@ func (p *player) Transfer(host string, port uint16) error {
 	}
 	return p.refuse
 }
-func (p *player) Send(t packet.Text) { p.did = append(p.did, t.String()) }
+func (p *player) SendChat(t packet.Text) error {
+	p.did = append(p.did, t.String())
+	return nil
+}
 
 // source is a player or the console that types; it may do all but denied.
 type source struct {

@@ -320,7 +320,7 @@ func (c *Commands) send(_ context.Context, src Source, args []string) error {
 		}
 		moved++
 		if own := src.Player(); own == nil || own.ID() != p.ID() {
-			p.Send(c.cfg.Texts.text(p.Locale(), "sent", "sender", src.Name(), "server", s.Name))
+			p.SendChat(c.cfg.Texts.text(p.Locale(), "sent", "sender", src.Name(), "server", s.Name))
 		}
 	}
 	switch {
@@ -360,7 +360,7 @@ func (c *Commands) alert(_ context.Context, _ Source, args []string) error {
 		return err
 	}
 	for _, p := range c.cfg.Network.Players() {
-		p.Send(join(p.Protocol(), c.cfg.Texts.text(p.Locale(), "alert"), message))
+		p.SendChat(join(p.Protocol(), c.cfg.Texts.text(p.Locale(), "alert"), message))
 	}
 	if c.cfg.Alert != nil {
 		c.cfg.Alert(join(proto.Max, c.cfg.Texts.text("", "alert"), message))

@@ -370,7 +370,7 @@ func (c *Commands) tellStaff(src Source, text func(p Player) packet.Text) {
 	}
 	for _, p := range c.cfg.Network.Players() {
 		if who := src.Player(); (who == nil || who.ID() != p.ID()) && c.cfg.Allowed(p, Permission("voice.mute")) {
-			p.Send(text(p))
+			p.SendChat(text(p))
 		}
 	}
 }

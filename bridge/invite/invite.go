@@ -72,7 +72,7 @@ type player interface {
 	Protocol() int32
 	Host() string
 	Port() uint16
-	Send(channel string, data []byte) error
+	SendPlugin(channel string, data []byte) error
 }
 
 var _ session.Channels = (*Inviter)(nil)
@@ -190,7 +190,7 @@ func (i *Inviter) invite(p player) {
 		i.unavailable(p, offer.RateLimited)
 		return
 	}
-	if err := p.Send(offer.Handshake, offer.AppendHandshake(nil, url, token, ttl)); err != nil {
+	if err := p.SendPlugin(offer.Handshake, offer.AppendHandshake(nil, url, token, ttl)); err != nil {
 		i.cfg.Log.Debug("voice handshake not sent", "player", id, "err", err)
 		return
 	}
@@ -199,7 +199,7 @@ func (i *Inviter) invite(p player) {
 
 func (i *Inviter) unavailable(p player, why offer.Reason) {
 	i.Unavailable.Add(1)
-	if err := p.Send(offer.UnavailableFor(p.Protocol()), offer.AppendUnavailable(nil, why)); err != nil {
+	if err := p.SendPlugin(offer.UnavailableFor(p.Protocol()), offer.AppendUnavailable(nil, why)); err != nil {
 		i.cfg.Log.Debug("voice refusal not sent", "player", p.ID(), "err", err)
 	}
 }

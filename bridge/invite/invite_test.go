@@ -42,7 +42,7 @@ func (c *client) Host() string               { return c.host }
 func (c *client) Port() uint16               { return c.port }
 func (c *client) RemoteAddr() netip.AddrPort { return netip.AddrPort{} }
 
-func (c *client) Send(channel string, data []byte) error {
+func (c *client) SendPlugin(channel string, data []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.full == nil {

@@ -221,21 +221,12 @@ func (d *desk) say(locale, key string, named ...string) packet.Text {
 	return d.office.Load().commands.Texts().Say(locale, key, named...)
 }
 
-// player is a player as commands and backends' plugins see one.
-type player struct{ session.Player }
-
-// Send implements commands.Player. What a full queue refuses is lost.
-func (p player) Send(t packet.Text) { p.Player.Message(t) }
-
-// Message implements bungee.Player.
-func (p player) Message(t packet.Text) { p.Player.Message(t) }
-
 // commandNetwork is the network as commands see it.
 type commandNetwork struct{ d *desk }
 
 func (n commandNetwork) Players() (all []commands.Player) {
 	for _, p := range n.d.server.Players() {
-		all = append(all, player{p})
+		all = append(all, p)
 	}
 	return all
 }
@@ -258,21 +249,20 @@ func listed(reg *world.Registry) func(player uuid.UUID) bool {
 }
 
 func (n commandNetwork) Player(name string) (commands.Player, bool) {
-	p, ok := n.d.named(name)
-	return p, ok
+	return n.d.named(name)
 }
 
 func (n commandNetwork) Servers() []commands.Server {
 	return judged(n.d.office.Load().servers, n.d.server.Health())
 }
 
-func (d *desk) named(name string) (player, bool) {
+func (d *desk) named(name string) (session.Player, bool) {
 	for _, p := range d.server.Players() {
 		if strings.EqualFold(p.Name(), name) {
-			return player{p}, true
+			return p, true
 		}
 	}
-	return player{}, false
+	return nil, false
 }
 
 // voices is the voice gateway as commands see it.
@@ -331,7 +321,7 @@ type network struct{ d *desk }
 
 func (n network) Players() (all []bungee.Player) {
 	for _, p := range n.d.server.Players() {
-		all = append(all, passenger{player{p}, n.d})
+		all = append(all, passenger{p, n.d})
 	}
 	return all
 }
@@ -360,22 +350,22 @@ func (n network) Server(name string) (bungee.Server, bool) {
 
 // passenger is a player whom a plugin moves.
 type passenger struct {
-	player
+	session.Player
 	desk *desk
 }
 
 // Connect implements bungee.Player.
 func (p passenger) Connect(server string) {
 	if o := p.desk.office.Load(); o.restricted[strings.ToLower(server)] && !p.desk.admit(p.Player, server) {
-		p.Message(p.desk.say(p.Locale(), "server-restricted", "server", server, "permission", commands.Enter(server)))
+		p.SendChat(p.desk.say(p.Locale(), "server-restricted", "server", server, "permission", commands.Enter(server)))
 		return
 	}
 	if p.desk.draining(server) {
-		p.Message(p.desk.say(p.Locale(), "draining", "server", server))
+		p.SendChat(p.desk.say(p.Locale(), "draining", "server", server))
 		return
 	}
-	if err := p.player.Connect(server); err != nil {
-		p.Message(p.desk.office.Load().commands.Texts().Failure(p.Locale(), err))
+	if err := p.Player.Connect(server); err != nil {
+		p.SendChat(p.desk.office.Load().commands.Texts().Failure(p.Locale(), err))
 	}
 }
 
@@ -386,7 +376,7 @@ type asker struct {
 }
 
 // Player implements bungee.Backend.
-func (a asker) Player() bungee.Player { return passenger{player{a.Backend.Player()}, a.desk} }
+func (a asker) Player() bungee.Player { return passenger{a.Backend.Player(), a.desk} }
 
 // Message implements session.Backchannel.
 func (d *desk) Message(from session.Backend, channel string, data []byte) {
@@ -399,14 +389,14 @@ func (d *desk) welcome(p session.Player) {
 	o := d.office.Load()
 	switch {
 	case o.welcome != nil && o.welcome.String() != "":
-		p.Message(*o.welcome)
+		p.SendChat(*o.welcome)
 	case o.welcome == nil && !o.alone:
-		p.Message(d.say(p.Locale(), "limbo"))
+		p.SendChat(d.say(p.Locale(), "limbo"))
 	}
 	off := o.welcome != nil && o.welcome.String() == ""
 	mayReload := d.perms.Of(p.ID(), p.Name(), d.level(p.ID())).Allows(commands.Permission("earshot.reload"))
 	if !off && (mayReload || o.alone && o.welcome == nil) {
-		p.Message(d.say(p.Locale(), "limbo-servers"))
+		p.SendChat(d.say(p.Locale(), "limbo-servers"))
 	}
 }
 
@@ -419,7 +409,7 @@ func (d *desk) Joined(on session.Backend) {
 		return
 	}
 	m := bungee.Announcement(on.Player().Protocol())
-	if err := on.Send(m.Channel, m.Data); err != nil {
+	if err := on.SendPlugin(m.Channel, m.Data); err != nil {
 		d.log.Debug("BungeeCord's channel not announced", "server", on.Server(), "error", err)
 	}
 	d.messages.Joined(asker{on, d}.Player())
@@ -430,7 +420,7 @@ func (d *desk) Wants(v *proto.Version, dir proto.Dir) []proto.Packet { return co
 
 // Hook implements session.Hooks.
 func (d *desk) Hook(p session.Player) session.Hook {
-	h := &hook{desk: d, src: &source{player{p}, d, atomic.Pointer[allowed]{}}}
+	h := &hook{desk: d, src: &source{player: p, desk: d}}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.filter = command.NewFilter[commands.Source](d.table, h.src, p.Protocol(), d.options, &d.counters)
 	return h
@@ -496,9 +486,9 @@ func (h *hook) Close() {
 
 // source is a player who types.
 type source struct {
-	player
-	desk *desk
-	may  atomic.Pointer[allowed]
+	player session.Player
+	desk   *desk
+	may    atomic.Pointer[allowed]
 }
 
 // allowed is what a player may do, as long as neither the rules nor his operator level change.
@@ -510,17 +500,22 @@ type allowed struct {
 
 // Allowed implements commands.Source.
 func (s *source) Allowed(permission string) bool {
-	version, level := s.desk.perms.Version(), s.desk.level(s.ID())
+	version, level := s.desk.perms.Version(), s.desk.level(s.player.ID())
 	a := s.may.Load()
 	if a == nil || a.version != version || a.level != level {
-		a = &allowed{version, level, s.desk.perms.Of(s.ID(), s.Name(), level)}
+		a = &allowed{version, level, s.desk.perms.Of(s.player.ID(), s.Name(), level)}
 		s.may.Store(a)
 	}
 	return a.set.Allows(permission)
 }
 
-// Player implements commands.Source.
+// Player implements commands.Source, as the methods below do.
 func (s *source) Player() commands.Player { return s.player }
+func (s *source) Name() string            { return s.player.Name() }
+func (s *source) Locale() string          { return s.player.Locale() }
+
+// What a full queue refuses is lost.
+func (s *source) Send(t packet.Text) { s.player.SendChat(t) }
 
 // admit implements session.Config's Admit.
 func (d *desk) admit(p session.Player, server string) bool {

@@ -158,9 +158,9 @@ func (t teller) muted(id uuid.UUID, was, is mute.State) {
 	switch {
 	case p == nil:
 	case is.Kind == line.NotMuted:
-		p.Message(t.texts().Unmuted(p.Locale(), was.Kind == line.MutedServer))
+		p.SendChat(t.texts().Unmuted(p.Locale(), was.Kind == line.MutedServer))
 	default:
-		p.Message(t.texts().Muted(p.Locale(), p.Protocol(), silence(is)))
+		p.SendChat(t.texts().Muted(p.Locale(), p.Protocol(), silence(is)))
 	}
 }
 

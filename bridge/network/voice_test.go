@@ -100,10 +100,10 @@ type barred struct {
 	bar, lines []string
 }
 
-func (b *barred) Locale() string              { return b.locale }
-func (b *barred) Protocol() int32             { return 775 }
-func (b *barred) ActionBar(text string) error { b.bar = append(b.bar, text); return nil }
-func (b *barred) Message(t packet.Text) error { b.lines = append(b.lines, t.String()); return nil }
+func (b *barred) Locale() string               { return b.locale }
+func (b *barred) Protocol() int32              { return 775 }
+func (b *barred) ActionBar(text string) error  { b.bar = append(b.bar, text); return nil }
+func (b *barred) SendChat(t packet.Text) error { b.lines = append(b.lines, t.String()); return nil }
 
 func (b *barred) take() (bar, lines string) {
 	bar, lines = strings.Join(b.bar, "; "), strings.Join(b.lines, "; ")

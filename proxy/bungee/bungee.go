@@ -94,7 +94,7 @@ type Player interface {
 	Protocol() int32
 	Server() string        // the name of the server he is on; empty: none yet
 	Connect(server string) // begins to; the player is told of a failure
-	Message(packet.Text)
+	SendChat(packet.Text) error
 	Kick(packet.Text)
 	// ToServer sends a plugin message to the server he is on, as if the client had.
 	ToServer(channel string, data []byte) error
@@ -104,7 +104,7 @@ type Player interface {
 type Backend interface {
 	Server() string
 	Player() Player
-	Send(channel string, data []byte) error // to this server, also while the player is on the way to another
+	SendPlugin(channel string, data []byte) error // to this server, also while the player is on the way to another
 }
 
 // Config is how the channel works. Network is required.
@@ -325,7 +325,7 @@ func (q *request) reply(parts ...part) {
 	for _, p := range parts {
 		b = p(b)
 	}
-	if err := q.from.Send(q.channel, b); err != nil {
+	if err := q.from.SendPlugin(q.channel, b); err != nil {
 		q.cfg.Log.Debug("answer on the BungeeCord channel not sent", "server", q.from.Server(), "err", err)
 	}
 }
@@ -437,12 +437,12 @@ func (q *request) serverIP() {
 // message sends a text to a player, or to all of those the server may reach.
 func (q *request) message(t packet.Text) {
 	if q.args[0] != all {
-		q.ifPlayer(func(p Player) { p.Message(t) })
+		q.ifPlayer(func(p Player) { p.SendChat(t) })
 		return
 	}
 	for _, p := range q.cfg.Network.Players() {
 		if !q.self || q.on(p) {
-			p.Message(t)
+			p.SendChat(t)
 		}
 	}
 }

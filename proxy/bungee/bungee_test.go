@@ -59,8 +59,11 @@ func (p *player) note(format string, args ...any) {
 	*p.did = append(*p.did, p.name+" "+fmt.Sprintf(format, args...))
 }
 func (p *player) Connect(server string) { p.note("connect %s", server) }
-func (p *player) Message(t packet.Text) { p.note("message %s", t.JSON(775)) }
-func (p *player) Kick(t packet.Text)    { p.note("kick %s", t.JSON(775)) }
+func (p *player) SendChat(t packet.Text) error {
+	p.note("message %s", t.JSON(775))
+	return nil
+}
+func (p *player) Kick(t packet.Text) { p.note("kick %s", t.JSON(775)) }
 func (p *player) ToServer(channel string, data []byte) error {
 	if p.broken || p.server == "" {
 		return errors.New("no connection")
@@ -79,7 +82,7 @@ type backend struct {
 
 func (b backend) Server() string { return b.server }
 func (b backend) Player() Player { return b.player }
-func (b backend) Send(channel string, data []byte) error {
+func (b backend) SendPlugin(channel string, data []byte) error {
 	if b.broken {
 		return errors.New("closed")
 	}

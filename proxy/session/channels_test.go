@@ -117,7 +117,7 @@ func TestSend(t *testing.T) {
 	bar := map[int32]proto.Packet{47: proto.Chat, 340: proto.Title, 754: proto.Title, 758: proto.ActionBar, 767: proto.ActionBar}
 	each(t, eras, func(t *testing.T, protocol int32) {
 		r := &recorder{joined: func(p Player) {
-			if err := p.Send("socketsvc:b", []byte("joined")); err != nil {
+			if err := p.SendPlugin("socketsvc:b", []byte("joined")); err != nil {
 				t.Error(err)
 			}
 		}}
@@ -126,7 +126,7 @@ func TestSend(t *testing.T) {
 		c := e.login(protocol, "Steve")
 		p := e.core.Players()[0]
 		data := []byte("early")
-		if err := p.Send("socketsvc:a", data); err != nil {
+		if err := p.SendPlugin("socketsvc:a", data); err != nil {
 			t.Fatal(err)
 		}
 		copy(data, "XXXXX") // it is the caller's again
@@ -156,7 +156,7 @@ func TestSend(t *testing.T) {
 		}
 		c.conn.Close()
 		e.ended(EndLeft, 1)
-		if p.Send("a:b", nil) == nil {
+		if p.SendPlugin("a:b", nil) == nil {
 			t.Error("a message to a player who has left was taken")
 		}
 	})
@@ -171,7 +171,7 @@ func TestSendBound(t *testing.T) {
 	e.login(767, "Steve")
 	p := e.core.Players()[0]
 	n := 0
-	for ; p.Send("a:b", nil) == nil; n++ {
+	for ; p.SendPlugin("a:b", nil) == nil; n++ {
 	}
 	if n != maxMail {
 		t.Errorf("%d messages were kept, want %d", n, maxMail)

@@ -195,7 +195,7 @@ func TestReconfiguration(t *testing.T) {
 			c.expect(proto.KeepAlive)
 			c.expect(proto.StartConfiguration)
 			c.in = proto.Config
-			if err := p.Send("socketsvc:late", []byte("now?")); err != nil {
+			if err := p.SendPlugin("socketsvc:late", []byte("now?")); err != nil {
 				t.Fatal(err)
 			}
 			if err := p.ActionBar("hello"); err != nil {

@@ -497,7 +497,7 @@ func TestTurnedAway(t *testing.T) {
 		c.patience = ages
 		refused := &e.core.Counters.Switches.Refused
 		within(t, ages, func() bool { return refused.Load() == 2 }, "%d returns refused", func() []any { return []any{refused.Load()} })
-		e.player().post(letter{any: true, do: func() { e.player().Message(packet.Plain("so far")) }}) // behind what came of it
+		e.player().post(letter{any: true, do: func() { e.player().SendChat(packet.Plain("so far")) }}) // behind what came of it
 		var seen []string
 		count := func(want string) int {
 			return len(slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return !strings.Contains(s, want) }))

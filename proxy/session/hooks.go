@@ -84,9 +84,9 @@ type Backchannel interface {
 type Backend interface {
 	Server() string
 	Player() Player
-	// Send sends a plugin message to this very connection, with the conditions of Player.Send. When the connection is
+	// SendPlugin sends a plugin message to this very connection, with the conditions of Player.SendPlugin. When the connection is
 	// gone by then the message is lost.
-	Send(channel string, data []byte) error
+	SendPlugin(channel string, data []byte) error
 }
 
 // backendRef is a [Backend].
@@ -98,7 +98,7 @@ type backendRef struct {
 func (b backendRef) Server() string { return b.l.name }
 func (b backendRef) Player() Player { return b.s }
 
-func (b backendRef) Send(channel string, data []byte) error {
+func (b backendRef) SendPlugin(channel string, data []byte) error {
 	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
 	return b.s.post(letter{bytes: len(body), any: true, do: func() {
 		if b.l == b.s.current || b.l == b.s.inflight {

@@ -132,7 +132,7 @@ func (b *backchannel) Message(from Backend, channel string, data []byte) {
 	defer b.mu.Unlock()
 	b.seen = append(b.seen, fmt.Sprintf("%s of %s: %s", from.Server(), from.Player().Name(), data))
 	b.last = from
-	from.Send(channel, append([]byte("re: "), data...))
+	from.SendPlugin(channel, append([]byte("re: "), data...))
 }
 
 func (b *backchannel) Joined(on Backend) {
@@ -175,7 +175,7 @@ func TestBackchannel(t *testing.T) {
 		old := x.last
 		e.player().Connect("b")
 		_, s = c.moved(b)
-		old.Send(channel, []byte("too late"))
+		old.SendPlugin(channel, []byte("too late"))
 		s.send(proto.CustomPayload, message(channel, "and now?"))
 		if got := s.expect(proto.CustomPayload); !bytes.Equal(got, message(channel, "re: and now?")) {
 			t.Errorf("the new backend got %q", got)
@@ -193,7 +193,7 @@ func TestToldByOthers(t *testing.T) {
 		e := newEnv(t, nil, a)
 		c, s := e.settle(protocol, a)
 		p := e.player()
-		if err := p.Message(packet.Plain("hello there")); err != nil {
+		if err := p.SendChat(packet.Plain("hello there")); err != nil {
 			t.Fatal(err)
 		}
 		c.chat("hello there")

@@ -24,20 +24,20 @@ type Player interface {
 	// Relayed tells whether the player's version of the game is not known, so that all that is done for them is to pass on
 	// what they and their server say. Nothing can be sent to such a player.
 	Relayed() bool
-	// Send sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
+	// SendPlugin sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
 	// waiting or the player has left. data is not kept.
-	Send(channel string, data []byte) error
-	// ActionBar shows a line of plain text above the hot bar, with the same conditions as Send.
+	SendPlugin(channel string, data []byte) error
+	// ActionBar shows a line of plain text above the hot bar, with the same conditions as SendPlugin.
 	ActionBar(text string) error
-	// Message shows a text in the chat window, with the same conditions as Send.
-	Message(t packet.Text) error
+	// SendChat shows a text in the chat window, with the same conditions as SendPlugin.
+	SendChat(t packet.Text) error
 	Server() string      // the server the player is on; empty: none, or between two
 	Ping() time.Duration // how long the client took to answer the last keep-alive; 0: not known yet
 	Locale() string      // as the client says, de_at; empty: not known
 	// Connect begins to take the player to another server. An error says that it does not even begin: there is no such
 	// server, or the player is there or on the way already. Of what goes wrong later the player is told.
 	Connect(server string) error
-	// Transfer tells a client of 1.20.5 or later to leave for another address, with the same conditions as Send.
+	// Transfer tells a client of 1.20.5 or later to leave for another address, with the same conditions as SendPlugin.
 	Transfer(host string, port uint16) error
 	// ToServer sends a plugin message to the server the player is on, as if the client had. It fails when there is none
 	// or too much is waiting.
@@ -96,8 +96,8 @@ func (s *Session) Mods() []packet.ForgeMod {
 	return nil
 }
 
-// Send implements [Player].
-func (s *Session) Send(channel string, data []byte) error {
+// SendPlugin implements [Player].
+func (s *Session) SendPlugin(channel string, data []byte) error {
 	return s.postPacket(proto.CustomPayload, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data}))
 }
 
@@ -107,14 +107,14 @@ func (s *Session) ActionBar(text string) error {
 	return s.postPacket(p, body)
 }
 
-// Message implements [Player].
-func (s *Session) Message(t packet.Text) error {
+// SendChat implements [Player].
+func (s *Session) SendChat(t packet.Text) error {
 	p, body := packet.SystemMessage(s.protocol, t)
 	return s.postPacket(p, body)
 }
 
-// tell is Message for the session's own words; when too much waits they are the least that is lost.
-func (s *Session) tell(t packet.Text) { s.Message(t) }
+// tell is SendChat for the session's own words; when too much waits they are the least that is lost.
+func (s *Session) tell(t packet.Text) { s.SendChat(t) }
 
 // Transfer implements [Player].
 func (s *Session) Transfer(host string, port uint16) error {

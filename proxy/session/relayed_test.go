@@ -79,7 +79,7 @@ func TestUnknownVersionIsRelayed(t *testing.T) {
 				t.Errorf("the player is on %q, of %d, relayed %v", p.Server(), p.Protocol(), p.Relayed())
 			}
 			for what, err := range map[string]error{
-				"plugin message": p.Send("a:b", nil), "action bar": p.ActionBar("x"), "chat": p.Message(packet.Plain("x")),
+				"plugin message": p.SendPlugin("a:b", nil), "action bar": p.ActionBar("x"), "chat": p.SendChat(packet.Plain("x")),
 				"switch": p.Connect("main"), "transfer": p.Transfer("h", 1), "to the server": p.ToServer("a:b", nil),
 			} {
 				if err == nil {
