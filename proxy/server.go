@@ -63,8 +63,8 @@ type Host struct {
 	Status *Status
 }
 
-// Others are those whom the sessions ask and tell; see [session.Config]. Each may be nil.
-type Others struct {
+// Dependencies are those whom the sessions ask and tell; see [session.Config]. Each may be nil.
+type Dependencies struct {
 	Watch    session.Watch
 	Channels session.Channels
 	Hooks    session.Hooks
@@ -75,15 +75,15 @@ type Others struct {
 	Ended    func(e session.Ending, from netip.Addr)
 }
 
-// Compiled are Settings with which nothing can go wrong any more. They are for one Server.
-type Compiled struct {
+// CheckedSettings are Settings with which nothing can go wrong any more. They are for one Server.
+type CheckedSettings struct {
 	settings Settings
 	server   *Server
 }
 
 // Compile checks settings, and makes of them what takes time. Its errors are for the administrator.
-func Compile(s Settings) (c *Compiled, err error) {
-	c = &Compiled{settings: s}
+func Compile(s Settings) (c *CheckedSettings, err error) {
+	c = &CheckedSettings{settings: s}
 	if c.settings.Settings.Status, err = c.status(s.Status, nil); err != nil {
 		return nil, err
 	}
@@ -105,7 +105,7 @@ func Compile(s Settings) (c *Compiled, err error) {
 }
 
 // status makes what is shown by a host name, nil: by those without an entry.
-func (c *Compiled) status(s Status, h *session.Host) (*status.Status, error) {
+func (c *CheckedSettings) status(s Status, h *session.Host) (*status.Status, error) {
 	s.Online = func() int { return c.server.core.Online() }
 	if !s.HideSample {
 		s.Players = func(dst []status.Player, max int) []status.Player { return c.server.core.Sample(dst, max) }
@@ -174,7 +174,7 @@ type Server struct {
 }
 
 // New returns a Server for these settings. log may be nil.
-func New(c *Compiled, others Others, log *slog.Logger) *Server {
+func New(c *CheckedSettings, d Dependencies, log *slog.Logger) *Server {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -184,7 +184,7 @@ func New(c *Compiled, others Others, log *slog.Logger) *Server {
 	}
 	p.pongs = status.NewCache(0, pingWithin, log)
 	p.core = session.New(session.Config{
-		Watch: others.Watch, Channels: others.Channels, Hooks: others.Hooks, Backends: others.Backends, Say: others.Say, Admit: others.Admit, Listed: others.Listed, Ended: others.Ended,
+		Watch: d.Watch, Channels: d.Channels, Hooks: d.Hooks, Backends: d.Backends, Say: d.Say, Admit: d.Admit, Listed: d.Listed, Ended: d.Ended,
 		LoginGate: p.logins.Take, StatusGate: p.pings.Take, Pending: p.pending, Log: log,
 	})
 	p.Apply(c)
@@ -192,7 +192,7 @@ func New(c *Compiled, others Others, log *slog.Logger) *Server {
 }
 
 // Apply puts other settings in force, for everything that is decided from now on; see [session.Core.Apply].
-func (p *Server) Apply(c *Compiled) {
+func (p *Server) Apply(c *CheckedSettings) {
 	c.server = p
 	s := &c.settings
 	p.logins.Set(s.Logins, s.Exempt)

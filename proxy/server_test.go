@@ -44,7 +44,7 @@ func serve(t *testing.T, change func(*Settings)) (*Server, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := New(c, Others{Say: new(commands.Texts).Say}, nil)
+	server := New(c, Dependencies{Say: new(commands.Texts).Say}, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

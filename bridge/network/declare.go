@@ -13,7 +13,7 @@ import (
 
 // Domains implements commands.Declarations, as the methods from here to the next comment of this kind do.
 func (v voices) Domains() (all []commands.Domain, err error) {
-	err = v.d.voice.Declare(func(b *relation.Book) error {
+	err = v.n.parts.gateway.Declare(func(b *relation.Book) error {
 		fixed := b.Fixed().Domains
 		for _, name := range b.Names() {
 			d := commands.Domain{Name: name}
@@ -30,24 +30,24 @@ func (v voices) Domains() (all []commands.Domain, err error) {
 	return all, err
 }
 
-func (v voices) DomainNames() []string { return v.d.voice.Domains() }
+func (v voices) DomainNames() []string { return v.n.parts.gateway.Domains() }
 
 func (v voices) AddToDomain(domain string, players ...uuid.UUID) error {
-	return v.d.voice.Declare(func(b *relation.Book) error { return b.AddMembers(domain, players...) })
+	return v.n.parts.gateway.Declare(func(b *relation.Book) error { return b.AddMembers(domain, players...) })
 }
 
 func (v voices) RemoveFromDomain(domain string, player uuid.UUID) (was bool, err error) {
-	err = v.d.voice.Declare(func(b *relation.Book) error { was = b.RemoveMember(domain, player); return nil })
+	err = v.n.parts.gateway.Declare(func(b *relation.Book) error { was = b.RemoveMember(domain, player); return nil })
 	return was, err
 }
 
 func (v voices) DeleteDomain(domain string) (was bool, err error) {
-	err = v.d.voice.Declare(func(b *relation.Book) error { was = b.Domains.Delete(domain); return nil })
+	err = v.n.parts.gateway.Declare(func(b *relation.Book) error { was = b.Domains.Delete(domain); return nil })
 	return was, err
 }
 
 func (v voices) Listens() (all []commands.Listen, err error) {
-	err = v.d.voice.Declare(func(b *relation.Book) error {
+	err = v.n.parts.gateway.Declare(func(b *relation.Book) error {
 		for _, l := range b.Fixed().Listens {
 			all = append(all, commands.Listen{Listener: l.Listener, Domain: l.Domain, Fixed: true})
 		}
@@ -60,13 +60,13 @@ func (v voices) Listens() (all []commands.Listen, err error) {
 }
 
 func (v voices) AddListen(l commands.Listen) error {
-	return v.d.voice.Declare(func(b *relation.Book) error {
+	return v.n.parts.gateway.Declare(func(b *relation.Book) error {
 		return b.Listens.Put(relation.Listen{Listener: l.Listener, Domain: l.Domain})
 	})
 }
 
 func (v voices) RemoveListen(l commands.Listen) (was bool, err error) {
-	err = v.d.voice.Declare(func(b *relation.Book) error {
+	err = v.n.parts.gateway.Declare(func(b *relation.Book) error {
 		was = b.Listens.Delete(relation.Listen{Listener: l.Listener, Domain: l.Domain}.Key())
 		return nil
 	})
@@ -74,7 +74,7 @@ func (v voices) RemoveListen(l commands.Listen) (was bool, err error) {
 }
 
 func (v voices) Edges() (all []commands.Edge, err error) {
-	err = v.d.voice.Declare(func(b *relation.Book) error {
+	err = v.n.parts.gateway.Declare(func(b *relation.Book) error {
 		for _, e := range b.Fixed().Edges {
 			all = append(all, commands.Edge{Speaker: e.Speaker, Listener: e.Listener, Fixed: true})
 		}
@@ -87,13 +87,13 @@ func (v voices) Edges() (all []commands.Edge, err error) {
 }
 
 func (v voices) AddEdge(e commands.Edge) error {
-	return v.d.voice.Declare(func(b *relation.Book) error {
+	return v.n.parts.gateway.Declare(func(b *relation.Book) error {
 		return b.Edges.Put(relation.Edge{Speaker: e.Speaker, Listener: e.Listener})
 	})
 }
 
 func (v voices) RemoveEdge(e commands.Edge) (was bool, err error) {
-	err = v.d.voice.Declare(func(b *relation.Book) error {
+	err = v.n.parts.gateway.Declare(func(b *relation.Book) error {
 		was = b.Edges.Delete(relation.Edge{Speaker: e.Speaker, Listener: e.Listener}.Key())
 		return nil
 	})
@@ -102,7 +102,7 @@ func (v voices) RemoveEdge(e commands.Edge) (was bool, err error) {
 
 // Speakers implements commands.Speakers, as do the rest.
 func (v voices) Speakers() (all []commands.Speaker) {
-	for _, s := range v.d.voice.SpeakerBook().All() {
+	for _, s := range v.n.parts.gateway.SpeakerBook().All() {
 		all = append(all, commands.Speaker{
 			Name: s.Name, Spot: commands.Spot{Server: s.Server, World: s.World, X: s.X, Y: s.Y, Z: s.Z},
 			Volume: s.Volume, Range: s.Range, Allow: s.Allow, File: s.File, Loop: s.Loop != "", From: s.From, Failed: s.Failed,
@@ -112,36 +112,36 @@ func (v voices) Speakers() (all []commands.Speaker) {
 }
 
 func (v voices) PutSpeaker(s commands.Speaker) error {
-	defer v.d.voice.SpeakersStored()
-	return v.d.voice.SpeakerBook().Put(speaker.Record{
+	defer v.n.parts.gateway.SpeakersStored()
+	return v.n.parts.gateway.SpeakerBook().Put(speaker.Record{
 		Name: s.Name, Server: s.Server, World: s.World, X: s.X, Y: s.Y, Z: s.Z, Volume: s.Volume, Range: s.Range, Allow: s.Allow,
 	})
 }
 
 func (v voices) RemoveSpeaker(name string) bool {
-	defer v.d.voice.SpeakersStored()
-	return v.d.voice.SpeakerBook().Remove(name)
+	defer v.n.parts.gateway.SpeakersStored()
+	return v.n.parts.gateway.SpeakerBook().Remove(name)
 }
 
 func (v voices) Play(name, file string, loop bool) (time.Duration, error) {
-	defer v.d.voice.SpeakersStored()
-	return v.d.voice.SpeakerBook().Play(name, file, loop)
+	defer v.n.parts.gateway.SpeakersStored()
+	return v.n.parts.gateway.SpeakerBook().Play(name, file, loop)
 }
 
 func (v voices) Relay(name string, player uuid.UUID) error {
-	defer v.d.voice.SpeakersStored()
-	return v.d.voice.SpeakerBook().Relay(name, player)
+	defer v.n.parts.gateway.SpeakersStored()
+	return v.n.parts.gateway.SpeakerBook().Relay(name, player)
 }
 
 func (v voices) Stop(name string) bool {
-	defer v.d.voice.SpeakersStored()
-	return v.d.voice.SpeakerBook().Stop(name)
+	defer v.n.parts.gateway.SpeakersStored()
+	return v.n.parts.gateway.SpeakerBook().Stop(name)
 }
 
-func (v voices) Sounds() []string { return v.d.voice.SpeakerBook().Sounds() }
+func (v voices) Sounds() []string { return v.n.parts.gateway.SpeakerBook().Sounds() }
 
 func (v voices) Where(player uuid.UUID) (s commands.Spot, ok bool) {
-	p := v.d.world.Get(player)
+	p := v.n.world.Get(player)
 	if p == nil {
 		return s, false
 	}

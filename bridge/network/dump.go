@@ -18,8 +18,8 @@ import (
 
 // dump writes what helps to find a fault to a new file in the data folder that only our user can read: no secrets, no
 // addresses of players.
-func (a *Network) dump(context.Context) (file string, err error) {
-	name := filepath.Join(a.opt.Dir, "earshot-dump-"+time.Now().UTC().Format("20060102-150405.000")+".txt")
+func (n *Network) dump(context.Context) (file string, err error) {
+	name := filepath.Join(n.opt.Dir, "earshot-dump-"+time.Now().UTC().Format("20060102-150405.000")+".txt")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("cannot write the dump: %w", err)
@@ -30,20 +30,20 @@ func (a *Network) dump(context.Context) (file string, err error) {
 		}
 	}()
 	w := bufio.NewWriter(f)
-	a.describe(w)
+	n.describe(w)
 	if err := w.Flush(); err != nil {
 		return "", fmt.Errorf("cannot write the dump: %w", err)
 	}
 	return name, nil
 }
 
-func (a *Network) describe(w io.Writer) {
-	a.reloading.Lock()
-	now := a.now
-	a.reloading.Unlock()
-	fmt.Fprintf(w, "Earshot %s, %s, %s/%s, %d CPUs\n", a.opt.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
-	for _, f := range a.desk.status() {
-		fmt.Fprintln(w, a.desk.say("", f.Key, f.Named...))
+func (n *Network) describe(w io.Writer) {
+	n.reloading.Lock()
+	now := n.now
+	n.reloading.Unlock()
+	fmt.Fprintf(w, "Earshot %s, %s, %s/%s, %d CPUs\n", n.opt.Version, runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU())
+	for _, f := range n.status() {
+		fmt.Fprintln(w, n.say("", f.Key, f.Named...))
 	}
 	fmt.Fprintf(w, "\n# Configuration, of %q\n%s", now.conf.File, now.conf.Effective())
 	for _, warning := range slices.Concat(now.conf.Warnings, now.conf.Notes) {
@@ -51,11 +51,11 @@ func (a *Network) describe(w io.Writer) {
 	}
 
 	fmt.Fprint(w, "\n# Players\n")
-	all := a.rooms.server.Players()
+	all := n.parts.server.Players()
 	slices.SortFunc(all, func(x, y session.Player) int { return cmp.Compare(x.Name(), y.Name()) })
 	for _, p := range all {
 		fmt.Fprintf(w, "%s %s protocol=%d online=%v server=%q ping=%v locale=%q", p.Name(), p.ID(), p.Protocol(), p.Online(), p.Server(), p.Ping(), p.Locale())
-		if there := a.desk.world.Get(p.ID()); there != nil {
+		if there := n.world.Get(p.ID()); there != nil {
 			if facts := there.Facts(); facts.Place != nil {
 				fmt.Fprintf(w, " world=%q mode=%v operator=%d", facts.Place.World, facts.Mode, facts.OpLevel)
 			}
@@ -64,7 +64,7 @@ func (a *Network) describe(w io.Writer) {
 	}
 
 	fmt.Fprint(w, "\n# Counters\n")
-	if err := a.rooms.pages.Each(func(series string, n float64) { fmt.Fprintln(w, series, n) }); err != nil {
+	if err := n.parts.pages.Each(func(series string, value float64) { fmt.Fprintln(w, series, value) }); err != nil {
 		fmt.Fprintln(w, err)
 	}
 	fmt.Fprint(w, "\n# Goroutines\n")

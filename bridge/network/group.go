@@ -11,7 +11,7 @@ import (
 
 // Groups implements commands.Groups, as the methods of this file do.
 func (v voices) Groups() (all []commands.Group, err error) {
-	list, err := v.d.voice.ListGroups()
+	list, err := v.n.parts.gateway.ListGroups()
 	for _, g := range list {
 		all = append(all, commands.Group{
 			ID: g.ID, Name: g.Name, Type: strings.ToLower(g.Type.String()), Persistent: g.Persistent, Locked: g.Locked,
@@ -21,7 +21,7 @@ func (v voices) Groups() (all []commands.Group, err error) {
 	return all, err
 }
 
-func (v voices) GroupNames() []string { return v.d.voice.GroupNames() }
+func (v voices) GroupNames() []string { return v.n.parts.gateway.GroupNames() }
 
 func (v voices) RenameGroup(id uuid.UUID, name string) (commands.GroupAnswer, error) {
 	return v.rule(line.GroupRequest{Verb: line.Rename, Group: id, Name: name})
@@ -36,7 +36,7 @@ func (v voices) KickFromGroup(id, player uuid.UUID) (commands.GroupAnswer, error
 }
 
 func (v voices) rule(r line.GroupRequest) (commands.GroupAnswer, error) {
-	code, err := v.d.voice.RuleGroup(r)
+	code, err := v.n.parts.gateway.RuleGroup(r)
 	switch code {
 	case line.OK:
 		return commands.GroupDone, err

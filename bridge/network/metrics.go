@@ -1,19 +1,32 @@
 package network
 
 import (
+	"strconv"
 	"sync/atomic"
 
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/invite"
 	"github.com/earshot-mc/earshot/bridge/track"
+	"github.com/earshot-mc/earshot/proxy"
 	"github.com/earshot-mc/earshot/proxy/bungee"
 	"github.com/earshot-mc/earshot/proxy/command"
+	"github.com/earshot-mc/earshot/proxy/health"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// export adds what the rooms count to /metrics.
+// export has /metrics show what the parts count.
+func (n *Network) export(p *parts, failures *track.Failures) {
+	p.turned.export(p.pages)
+	exportServers(p.pages, p.server)
+	export(p.pages, p.server.Counters(), p.server.Online, p.gateway.Stats, failures, p.inviter)
+	exportCommands(p.pages, &n.controller.counters, n.backchannel.messages)
+	exportState(p.pages, p.gateway.Stats, p.store.Health)
+}
+
+// export adds what players, their connections and their voices count to /metrics.
 func export(a *admin.Admin, c *session.Counters, online func() int, stats func() voice.Stats, failures *track.Failures, inviter *invite.Inviter) {
 	directions := func(name, help string, read func(d proto.Dir) uint64) {
 		a.Counters(name, help, "direction", func(emit func(string, float64)) {
@@ -100,4 +113,73 @@ func exportCommands(a *admin.Admin, c *command.Counters, m *bungee.Messages) {
 		"what", map[string]*atomic.Uint64{"changed": &c.Trees, "unwrapped": &c.Unwrapped, "blind": &c.Blind, "refused": &c.Refused})
 	counters("earshot_bungeecord_messages_total", "Servers' messages on BungeeCord's channel: done, unreadable, not allowed, over the budget, on no known subchannel, or forwarded to nobody.",
 		"what", map[string]*atomic.Uint64{"done": &m.Handled, "unreadable": &m.Malformed, "refused": &m.Refused, "limited": &m.Limited, "unknown": &m.Unknown, "lost": &m.Lost})
+}
+
+// exportServers adds what is known of servers to /metrics.
+func exportServers(a *admin.Admin, p *proxy.Server) {
+	a.Gauge("earshot_players_held", "Players who are in limbo because no server took them.", func() float64 { return float64(p.Counters().Held.Load()) })
+	gauges := func(name, help string, read func(f health.Facts) float64) {
+		a.Gauges(name, help, "server", func(emit func(string, float64)) {
+			for _, f := range p.Health() {
+				emit(f.Server, read(f))
+			}
+		})
+	}
+	gauges("earshot_server_breaker", "Circuit breaker of each server: 0 closed, 1 half-open, 2 open.", func(f health.Facts) float64 { return float64(f.State) })
+	gauges("earshot_server_draining", "1 for servers that get no new players.", func(f health.Facts) float64 {
+		if f.Draining {
+			return 1
+		}
+		return 0
+	})
+	gauges("earshot_server_check_seconds", "How long each server took to answer the last check that it answered.", func(f health.Facts) float64 { return f.Took.Seconds() })
+	a.Counters("earshot_server_checks_total", "Checks of servers, by outcome.", "outcome", func(emit func(string, float64)) {
+		failed, answered := p.Checks()
+		emit("failed", float64(failed))
+		emit("answered", float64(answered))
+	})
+}
+
+// exportState adds what is kept, and how that fares, to /metrics.
+func exportState(a *admin.Admin, stats func() voice.Stats, health func() store.Health) {
+	a.Gauge("earshot_voice_groups", "Groups of players.", func() float64 { return float64(stats().Groups) })
+	a.Gauge("earshot_voice_group_members", "Players in groups.", func() float64 { return float64(stats().Members) })
+	a.Gauge("earshot_voice_mutes", "Server mutes in force.", func() float64 { return float64(stats().Mutes) })
+	a.Gauge("earshot_state_up", "1 when the state that lasts can be stored, else 0.", func() float64 {
+		if health().OK {
+			return 1
+		}
+		return 0
+	})
+	a.Gauge("earshot_state_waiting", "Changes that are in force but not stored yet.", func() float64 { return float64(health().Waiting) })
+	a.Gauge("earshot_state_missing", "Stored records that were gone or damaged at the start, and of which there is no copy.", func() float64 { return float64(health().Missing) })
+	a.Counter("earshot_state_restored_total", "Stored records that were gone or damaged, and came back from the copy.", func() float64 { return float64(health().Restored) })
+	a.Counter("earshot_state_set_aside_total", "Stored records that could not be read and were set aside.", func() float64 { return float64(health().Aside) })
+}
+
+// exportVersions adds to /metrics what does not fit the versions we know.
+func exportVersions(a *admin.Admin, c *session.Counters, failures *track.Failures) {
+	a.CountersBy("earshot_undecoded_total", "Packets that could not be decoded, and were forwarded all the same, by protocol number.",
+		[]string{"packet", "version"}, func(emit func(n float64, labels ...string)) {
+			type row struct {
+				protocol int32
+				packet   proto.Packet
+			}
+			sum := map[row]uint64{}
+			for _, p := range append(session.Reads(), track.Reads()...) {
+				sum[row{proto.Newest().Protocol, p}] = 0
+			}
+			add := func(protocol int32, p proto.Packet, n uint64) { sum[row{protocol, p}] += n }
+			c.Undecoded.Each(add)
+			failures.Each(add)
+			for r, n := range sum {
+				emit(float64(n), r.packet.String(), strconv.Itoa(int(r.protocol)))
+			}
+		})
+	a.Gauge("earshot_relayed_players", "Players of versions that nobody knows, who get neither commands nor voice.",
+		func() float64 { return float64(c.Relayed.Players.Load()) })
+	a.Counter("earshot_relayed_logins_total", "Players of such versions let in.", func() float64 { return float64(c.Relayed.Logins.Load()) })
+	a.Counters("earshot_relayed_versions_total", "Of these, by protocol number; the first 16 numbers are told apart.", "version", func(emit func(string, float64)) {
+		c.Relayed.Each(func(protocol int32, logins uint64) { emit(strconv.Itoa(int(protocol)), float64(logins)) })
+	})
 }

@@ -23,7 +23,7 @@ import (
 const lookEvery = 250 * time.Millisecond
 
 // follow reloads when a file of the configuration changes, until stop is called.
-func (a *Network) follow() (stop func()) {
+func (n *Network) follow() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var following sync.WaitGroup
 	following.Go(func() {
@@ -35,9 +35,9 @@ func (a *Network) follow() (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-look.C:
-				now, tried := a.look()
+				now, tried := n.look()
 				if now != tried && now == before {
-					a.Reload(ctx)
+					n.Reload(ctx)
 				}
 				before = now
 			}
@@ -50,10 +50,10 @@ func (a *Network) follow() (stop func()) {
 }
 
 // look gives the stamp of the configuration's files, and that of the ones that were read last.
-func (a *Network) look() (now, tried string) {
-	a.reloading.Lock()
-	defer a.reloading.Unlock()
-	return stamp(a.files), a.tried
+func (n *Network) look() (now, tried string) {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
+	return stamp(n.files), n.tried
 }
 
 // stamp tells whether files have changed: where they are gone, written to, or others have taken their place.
@@ -69,42 +69,42 @@ func stamp(files []string) string {
 
 // Reload reads the configuration again and puts it in force, whole or not at all. It returns what has changed, and what
 // would need a restart and is as it was; the log has both. It is for as long as Run serves.
-func (a *Network) Reload(ctx context.Context) (changes, restart []string, err error) {
-	a.reloading.Lock()
-	defer a.reloading.Unlock()
-	if !a.serving || a.opt.Load == nil {
+func (n *Network) Reload(ctx context.Context) (changes, restart []string, err error) {
+	n.reloading.Lock()
+	defer n.reloading.Unlock()
+	if !n.serving || n.opt.Load == nil {
 		return nil, nil, errors.New("there is nothing to read again")
 	}
-	now := a.now
+	now := n.now
 	tell := func(level slog.Level, text string, args ...any) {
 		if commands.AtTerminal(ctx) { // the answer says it
 			level = slog.LevelDebug
 		}
-		a.log.Log(ctx, level, text, args...)
+		n.log.Log(ctx, level, text, args...)
 	}
-	a.tried = stamp(a.files)
-	l, err := a.opt.Load()
+	n.tried = stamp(n.files)
+	l, err := n.opt.Load()
 	defer func() {
 		files := l.Files
 		if err != nil { // it may be tried again when a file is mended that only the new configuration names
 			files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(now.conf.Files, l.Files))))
 			tell(slog.LevelError, "the configuration was not read again; nothing has changed", "error", err)
 		}
-		if stamp(a.files) == a.tried { // else they have changed again meanwhile
-			a.tried = stamp(files)
+		if stamp(n.files) == n.tried { // else they have changed again meanwhile
+			n.tried = stamp(files)
 		}
-		a.files = files
+		n.files = files
 	}()
 	if err != nil {
 		return nil, nil, err
 	}
 	all := configs.Changes(&now.conf.Config, &l.Config)
 	l.Keep(&now.conf.Config)
-	next, err := a.compile(l)
+	next, err := n.compile(l)
 	if err != nil {
 		return nil, nil, err
 	}
-	a.apply(next)
+	n.apply(next)
 
 	for _, c := range all {
 		if c.Restart {
@@ -120,12 +120,12 @@ func (a *Network) Reload(ctx context.Context) (changes, restart []string, err er
 	}
 	for _, w := range Unsafe(l) {
 		if !slices.Contains(Unsafe(now.conf), w) {
-			a.log.Warn("unsafe", "why", w)
+			n.log.Warn("unsafe", "why", w)
 		}
 	}
-	for _, n := range l.Notes {
-		if !slices.Contains(now.conf.Notes, n) {
-			a.log.Warn("note", "what", n)
+	for _, note := range l.Notes {
+		if !slices.Contains(now.conf.Notes, note) {
+			n.log.Warn("note", "what", note)
 		}
 	}
 	tell(slog.LevelInfo, "the configuration was read again", "changes", len(changes), "need_restart", len(restart))
@@ -166,4 +166,12 @@ func languages(all ...*configs.Loaded) (tags []string) {
 	}
 	slices.Sort(tags)
 	return slices.Compact(tags)
+}
+
+// Unsafe returns what somebody should know about a configuration.
+func Unsafe(l *configs.Loaded) (all []string) {
+	if !l.Online {
+		all = append(all, "players are not authenticated: anybody can join as anybody (--offline, or online: false)")
+	}
+	return append(all, l.Warnings...)
 }

@@ -1,7 +1,6 @@
 package network
 
 import (
-	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -21,11 +20,9 @@ import (
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/proxy"
 	"github.com/earshot-mc/earshot/proxy/backend"
-	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
-	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 )
 
@@ -51,9 +48,9 @@ type settings struct {
 	sight    sight.Rule            // of all others
 	perms    perm.Config
 	versions []*proto.Version
-	office   office
+	policy   policy
 
-	compiled *proxy.Compiled // by Network.compile, as office.commands
+	compiled *proxy.CheckedSettings // by Network.compile, as policy.commands
 }
 
 // port is how connections are told apart.
@@ -91,7 +88,7 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 		return nil, err
 	}
 	s.invite = invite.Terms{PublicURL: s.public, TLS: s.cert != nil, Off: !l.Voice.Enabled}
-	if s.office, err = newOffice(l, s.proxy.Servers); err != nil {
+	if s.policy, err = newPolicy(l, s.proxy.Servers); err != nil {
 		return nil, err
 	}
 	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // checked by Load, as are these
@@ -137,20 +134,20 @@ func (s *settings) reach(l *configs.Loaded) error {
 }
 
 // compile makes of settings what takes time or can fail still, so that nothing is left to fail when they are applied.
-func (a *Network) compile(l *configs.Loaded) (*settings, error) {
+func (n *Network) compile(l *configs.Loaded) (*settings, error) {
 	s, err := newSettings(l)
 	if err != nil {
 		return nil, err
 	}
 	p := s.proxy
-	p.Servers = append(p.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: a.builtin.Dial, Limbo: true})
+	p.Servers = append(p.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: n.builtin.Dial, Limbo: true})
 	if _, err := perm.New(s.perms); err != nil {
 		return nil, err
 	}
-	if err := a.desk.compile(&s.office); err != nil {
+	if err := n.compileCommands(&s.policy); err != nil {
 		return nil, err
 	}
-	newer := s.office.commands.Texts().Say("", "newer") // nobody knows the language of somebody who looks at the server list
+	newer := s.policy.commands.Texts().Say("", "newer") // nobody knows the language of somebody who looks at the server list
 	p.Status.Newer = newer
 	p.ByHost = slices.Clone(p.ByHost)
 	for i, h := range p.ByHost {
@@ -170,8 +167,8 @@ func (a *Network) compile(l *configs.Loaded) (*settings, error) {
 // doubt notes what a configuration that is right probably does not mean, as far as others know it than configs.
 func doubt(l *configs.Loaded, s *settings) {
 	known := slices.Concat(commands.Nodes(), perm.Defaults())
-	for _, n := range nodes {
-		known = append(known, n.node)
+	for _, v := range nodes {
+		known = append(known, v.node)
 	}
 	for name := range l.Servers {
 		known = append(known, commands.Enter(name))
@@ -208,42 +205,43 @@ func nearly(word string, known []string) string {
 }
 
 // apply puts settings in force. Whoever is on stays on: what is decided from now on is decided by them.
-func (a *Network) apply(s *settings) {
-	a.now = s
+func (n *Network) apply(s *settings) {
+	n.now = s
 	proto.Use(s.versions...)
-	if a.opt.Logging != nil {
-		a.opt.Logging(s.log)
+	if n.opt.Logging != nil {
+		n.opt.Logging(s.log)
 	}
-	a.cert.Store(s.cert)
-	errs := []error{a.desk.apply(s)}
-	r := a.rooms
-	r.connections.Set(s.port.rate, s.port.exempt)
-	r.listening.Trusted, r.listening.RequireProxy, r.listening.FirstByte = s.port.trusted, s.port.required, s.port.firstByte
-	r.listening.TLS = s.cert != nil
-	r.port.Apply(r.listening)
-	r.turned.hide.Store(!s.conf.Log.Addresses)
-	r.visitors.set(s.visitors, s.port.exempt)
-	r.pages.SetNetworks(s.watchers)
-	r.pages.SetHosts(s.names)
-	r.front.SetTrusted(s.fronts)
-	r.voiceAt.Store(&s.prefix)
-	r.server.Apply(s.compiled)
-	r.sockets.SetOrigins(s.origins)
-	r.voiceOn.Store(!s.invite.Off)
-	a.desk.world.Sights().SetRules(s.sights, s.sight)
+	n.cert.Store(s.cert)
+	n.lawful.Store(&s.policy)
+	errs := []error{n.players.perms.Replace(s.perms)}
+	p := n.parts
+	p.connections.Set(s.port.rate, s.port.exempt)
+	p.listening.Trusted, p.listening.RequireProxy, p.listening.FirstByte = s.port.trusted, s.port.required, s.port.firstByte
+	p.listening.TLS = s.cert != nil
+	p.port.Apply(p.listening)
+	p.turned.hide.Store(!s.conf.Log.Addresses)
+	p.visitors.set(s.visitors, s.port.exempt)
+	p.pages.SetNetworks(s.watchers)
+	p.pages.SetHosts(s.names)
+	p.front.SetTrusted(s.fronts)
+	p.voicePath.Store(&s.prefix)
+	p.server.Apply(s.compiled)
+	p.sockets.SetOrigins(s.origins)
+	p.voiceOn.Store(!s.invite.Off)
+	n.world.Sights().SetRules(s.sights, s.sight)
 	v := &s.voice
-	errs = append(errs, r.gateway.SetPolicy(v.Policy), r.gateway.SetGroups(v.Groups), r.gateway.SetSoundboard(!v.SoundboardOff), r.gateway.SetDeclared(v.Declared))
-	r.gateway.SetSounds(v.Sounds)
+	errs = append(errs, p.gateway.SetPolicy(v.Policy), p.gateway.SetGroups(v.Groups), p.gateway.SetSoundboard(!v.SoundboardOff), p.gateway.SetDeclared(v.Declared))
+	p.gateway.SetSounds(v.Sounds)
 	if s.invite.Off { // nobody is invited to what ends, nor to what is not there yet
-		r.inviter.Apply(s.invite)
-		r.gateway.SetEnabled(false)
+		p.inviter.Apply(s.invite)
+		p.gateway.SetEnabled(false)
 	} else {
-		r.gateway.SetEnabled(true)
-		r.inviter.Apply(s.invite)
+		p.gateway.SetEnabled(true)
+		p.inviter.Apply(s.invite)
 	}
-	r.server.Announce()
+	p.server.Announce()
 	if err := errors.Join(errs...); err != nil { // only where voice has been shut down
-		a.log.Error("not all settings could be put in force", "error", err)
+		n.log.Error("not all settings could be put in force", "error", err)
 	}
 }
 
@@ -256,58 +254,4 @@ func parse(key, s string) (packet.Text, error) {
 		return t, fmt.Errorf("%s: %w", key, err)
 	}
 	return t, nil
-}
-
-func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
-	t := l.Timeouts
-	s.Settings = session.Settings{
-		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0, Unknown: unknownVersions(l.NewerVersions), HideAddresses: !l.Log.Addresses,
-		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
-		MaxMessage: l.Limits.PluginMessage, Brand: "Earshot", Try: l.Try, FinalReasons: l.Final, KeepPacks: l.KeepPacks,
-		Timeouts: session.Timeouts{
-			// The handshake gets as long again as its first byte had.
-			Handshake: 2 * time.Duration(t.FirstByte), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),
-			BackendDial: time.Duration(t.BackendDial), BackendLogin: time.Duration(t.BackendLogin), BackendConfig: time.Duration(t.BackendConfig),
-			BackendJoin: time.Duration(t.BackendJoin), ConfigAnswer: time.Duration(t.ConfigAnswer),
-		},
-	}
-	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
-		c := l.Servers[name]
-		mode, err := backend.ParseMode(c.Forwarding)
-		if err != nil {
-			return s, fmt.Errorf("servers.%s.forwarding: %w", name, err)
-		}
-		b := backend.Server{
-			Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy, Floodgate: c.Floodgate,
-			Restricted: c.Restricted, NoTransfers: cmp.Or(c.Transfers, l.ServerTransfers) == "refuse", NoCookies: cmp.Or(c.Cookies, l.ServerCookies) == "refuse",
-		}
-		if err := b.Validate(); err != nil {
-			return s, fmt.Errorf("servers.%s: %w", name, err)
-		}
-		s.Servers = append(s.Servers, b)
-	}
-	if err := fallback(&s.Settings, l); err != nil {
-		return s, err
-	}
-	s.Auth.SessionURLs = []string{l.SessionServer}
-	s.Auth.Timeout = time.Duration(t.SessionServer)
-	if s.Status, err = statusSettings("status", l.Status); err != nil {
-		return s, err
-	}
-	s.PingCache = time.Duration(l.Status.Cache)
-	if s.ByHost, err = hostSettings(&l.Config); err != nil {
-		return s, err
-	}
-	s.Logins, s.Pings, s.Pending = rate(l.Limits.Logins), rate(l.Limits.Status), l.Limits.Pending
-	s.Exempt, _ = configs.Prefixes(l.Limits.Exempt)
-	if l.Bedrock.KeyFile != "" {
-		s.Bedrock = &session.Bedrock{Prefix: l.Bedrock.Prefix}
-		s.Bedrock.Trusted, _ = configs.Prefixes(l.Bedrock.Trusted)
-		if s.Bedrock.Key, err = floodgate.LoadKey(l.Bedrock.KeyFile); err != nil {
-			return s, fmt.Errorf("bedrock.key-file: %w", err)
-		}
-		// Many players may come from there, and Geyser asks for the server list on its own.
-		s.Exempt = append(s.Exempt, s.Bedrock.Trusted...)
-	}
-	return s, nil
 }

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/store"
@@ -52,39 +51,6 @@ func storeConfig(c *configs.State, dir string, log *slog.Logger) store.Config {
 		RootCA: c.RootCA, Certificate: c.Certificate, Key: c.Key, Replicas: c.Replicas,
 		Log: log,
 	}
-}
-
-// describe adds how the state fares to what /healthz says. A lost server is no reason to end the program: voice goes on.
-func describe(h *admin.Health, s store.Health) {
-	h.Details["state_server"], h.Details["state_waiting"], h.Details["state_set_aside"] = s.Where, s.Waiting, s.Aside
-	if len(s.Damage) > 0 {
-		h.Details["state_restored"], h.Details["state_missing"], h.Details["state_damage"] = s.Restored, s.Missing, s.Damage
-	}
-	if s.Missing > 0 {
-		h.State = "degraded"
-		h.Details["state_advice"] = "put back what is missing: earshot state import FILE, with a file of earshot state export"
-	}
-	if !s.OK {
-		h.State = "degraded"
-		h.Details["state_problem"], h.Details["state_problem_since"] = s.Problem, s.Since.UTC().Format(time.RFC3339)
-	}
-}
-
-// exportState adds what is kept, and how that fares, to /metrics.
-func exportState(a *admin.Admin, stats func() voice.Stats, health func() store.Health) {
-	a.Gauge("earshot_voice_groups", "Groups of players.", func() float64 { return float64(stats().Groups) })
-	a.Gauge("earshot_voice_group_members", "Players in groups.", func() float64 { return float64(stats().Members) })
-	a.Gauge("earshot_voice_mutes", "Server mutes in force.", func() float64 { return float64(stats().Mutes) })
-	a.Gauge("earshot_state_up", "1 when the state that lasts can be stored, else 0.", func() float64 {
-		if health().OK {
-			return 1
-		}
-		return 0
-	})
-	a.Gauge("earshot_state_waiting", "Changes that are in force but not stored yet.", func() float64 { return float64(health().Waiting) })
-	a.Gauge("earshot_state_missing", "Stored records that were gone or damaged at the start, and of which there is no copy.", func() float64 { return float64(health().Missing) })
-	a.Counter("earshot_state_restored_total", "Stored records that were gone or damaged, and came back from the copy.", func() float64 { return float64(health().Restored) })
-	a.Counter("earshot_state_set_aside_total", "Stored records that could not be read and were set aside.", func() float64 { return float64(health().Aside) })
 }
 
 // LookAtState reads what is kept without changing it. Of a folder that a running Earshot has, the copies are read, and

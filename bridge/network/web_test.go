@@ -39,7 +39,7 @@ func TestVisitors(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(ln) }()
 	defer func() {
-		if err := stopWeb(t.Context(), s); err != nil {
+		if err := (web{s}).stop(t.Context()); err != nil {
 			t.Error(err)
 		}
 		<-served
@@ -114,7 +114,7 @@ func TestStopWeb(t *testing.T) {
 		io.WriteString(theirs, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 		synctest.Wait()
 		began := time.Now()
-		if err := stopWeb(context.Background(), s); err != nil {
+		if err := (web{s}).stop(context.Background()); err != nil {
 			t.Error(err)
 		}
 		<-served

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/limit"
 )
 
@@ -100,13 +103,58 @@ func newWeb(h http.Handler, v *visitors, log *slog.Logger) *http.Server {
 	}
 }
 
-// stopWeb lets what is being answered be finished, for a moment, and closes what is left.
-func stopWeb(ctx context.Context, web *http.Server) error {
+// web is the HTTP server as something that ends.
+type web struct{ *http.Server }
+
+// stop lets what is being answered be finished, for a moment, and closes what is left.
+func (w web) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, httpStop)
 	defer cancel()
-	err := web.Shutdown(ctx)
+	err := w.Shutdown(ctx)
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = web.Close()
+		err = w.Close()
 	}
 	return err
+}
+
+// routes are what is answered over HTTP.
+func (p *parts) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/healthz", p.pages.Healthz())
+	mux.Handle("/metrics", p.pages.Metrics())
+	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
+		// A reverse proxy may cut the path of voice.public-url off, or pass it on.
+		if q.URL.Path != upgrade.Path && q.URL.Path != *p.voicePath.Load()+upgrade.Path || !p.voiceOn.Load() {
+			http.NotFound(w, q)
+			return
+		}
+		p.sockets.ServeHTTP(w, q)
+	})
+	return mux
+}
+
+// buffered makes each TLS connection one that a voice socket can write to
+// without waiting.
+type buffered struct{ net.Listener }
+
+func (b buffered) Accept() (net.Conn, error) {
+	c, err := b.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return socket.Buffered(c), nil
+}
+
+// tlsConfig is how the port speaks TLS: with the certificate of the moment.
+func (n *Network) tlsConfig() *tls.Config {
+	return &tls.Config{
+		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+			if c := n.cert.Load(); c != nil {
+				return c, nil
+			}
+			return nil, errors.New("the certificate has been taken away")
+		},
+		NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
+		DynamicRecordSizingDisabled: true, // a batch of frames is one record
+	}
 }

@@ -1,0 +1,219 @@
+package network
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/admin"
+	"github.com/earshot-mc/earshot/bridge/invite"
+	"github.com/earshot-mc/earshot/bridge/track"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/handshake/front"
+	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/handshake/token"
+	"github.com/earshot-mc/earshot/handshake/upgrade"
+	"github.com/earshot-mc/earshot/proxy"
+	"github.com/earshot-mc/earshot/proxy/limit"
+	"github.com/earshot-mc/earshot/proxy/listen"
+	"github.com/earshot-mc/earshot/voice"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/store"
+)
+
+// parts are what a network is made of while it runs.
+type parts struct {
+	connections *limit.Networks
+	listening   listen.Config
+	addr        *net.TCPAddr
+	port        *listen.Listener
+	pages       *admin.Admin
+	front       *front.Front
+	visitors    *visitors
+	web         *http.Server
+	turned      *turned
+	server      *proxy.Server
+	inviter     *invite.Inviter
+	sockets     *upgrade.Handler
+	gateway     *voice.Gateway
+	names       *voice.Names
+	store       *store.Store
+
+	voicePath atomic.Pointer[string] // the path before /voice, besides none
+	voiceOn   atomic.Bool
+
+	failed   chan error // what ended by itself and should not have
+	farewell string     // what players are told at the end; empty: a text of the table
+	unfollow func()     // nil: nothing is followed
+	ending   ending
+}
+
+// assemble puts the parts together on ln and has them go by the settings. state is on the store.
+func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State) *parts {
+	p := &parts{store: on, names: state.Names(n.now.conf.State.Names), addr: ln.Addr().(*net.TCPAddr), failed: make(chan error, 4)}
+	failures := &track.Failures{Log: n.log.With("room", "track")}
+	tokens := token.New(1 << 16)
+	p.inviter = invite.New(invite.Config{Tokens: tokens, Log: n.log.With("room", "invite")})
+	p.turned = newTurned(n.log)
+	p.server = proxy.New(n.now.compiled, proxy.Dependencies{
+		Watch: watch{n.world, p.names, failures}, Channels: p.inviter, Hooks: n.controller, Backends: n.backchannel, Say: n.say,
+		Admit: n.players.admit, Listed: n.players.listed, Ended: p.turned.session,
+	}, n.log.With("room", "proxy"))
+	n.players.server = p.server
+	p.gateway = voice.New(voice.Config{
+		Log: n.log.With("room", "voice"), Permissions: rights(n.world, n.players.perms),
+		Notice: func(id uuid.UUID, why voice.Reason) { n.teller().notice(id, why) },
+		Muted:  func(id uuid.UUID, was, is mute.State) { n.teller().muted(id, was, is) },
+		OpusOK: n.opt.OpusOK, Store: state, Sounds: n.now.conf.Voice.Sounds, Speakers: state.Speakers(),
+	}, n.world)
+	p.connections = limit.NewNetworks(limit.Rate{}, false, nil)
+	p.listening = listen.Config{
+		Gate: p.connections.Take, Log: n.log.With("room", "listen"), Players: func(c *listen.Conn) { p.server.Handle(c) },
+		Count: p.turned.connection,
+	}
+	p.port = listen.New(ln, p.listening)
+	sweeper := socket.NewSweeper()
+	p.sockets = upgrade.New(upgrade.Config{
+		Tokens: either{tokens, n.opt.Tokens}, Sweeper: sweeper, Offered: p.gateway.Offers,
+		Online: func(id uuid.UUID) bool { return n.world.Get(id) != nil },
+		Accept: func(_ context.Context, s *socket.Socket, player uuid.UUID, c caps.Set) {
+			p.gateway.Accept(s, player, c)
+		},
+		Count: p.turned.voice,
+		Log:   n.log.With("room", "upgrade"),
+	})
+	p.pages = admin.New(nil, func() admin.Health { return n.health(p) })
+	n.export(p, failures)
+	p.front = front.New(p.routes(), n.log.With("room", "http"))
+	p.visitors = newVisitors(p.front.Trusts, p.turned.http)
+	p.web = newWeb(p.front, p.visitors, n.log.With("room", "http"))
+	p.ending = ending{
+		log: n.log, sockets: p.sockets, port: p.port, voice: p.gateway, players: p.server, web: web{p.web},
+		commands: n.controller, limbo: n.builtin, sweeper: sweeper, store: on,
+	}
+	n.parts = p
+	n.reloading.Lock()
+	n.apply(n.now)
+	n.serving = true
+	n.reloading.Unlock()
+	return p
+}
+
+// either takes the tokens of both. The second may be nil.
+type either [2]upgrade.Redeemer
+
+// Redeem implements upgrade.Redeemer.
+func (e either) Redeem(token string, player uuid.UUID) bool {
+	return e[0].Redeem(token, player) || e[1] != nil && e[1].Redeem(token, player)
+}
+
+// serve has the parts serve, and returns when ctx ends, when somebody has given the command to stop, or when one of the parts
+// has failed, which is the error.
+func (n *Network) serve(ctx context.Context, p *parts) error {
+	serve := func(what string, fn func() error) {
+		p.ending.serving.Go(func() {
+			if err := fn(); err != nil && !errors.Is(err, net.ErrClosed) && !errors.Is(err, http.ErrServerClosed) {
+				p.failed <- fmt.Errorf("%s: %w", what, err)
+			}
+		})
+	}
+	serve("listen", p.port.Serve)
+	serve("http", func() error { return p.web.Serve(p.port.HTTP()) })
+	// There is nothing to accept as long as there is no certificate.
+	serve("https", func() error { return p.web.Serve(tls.NewListener(buffered{p.port.TLS()}, n.tlsConfig())) })
+	if n.opt.Load != nil {
+		p.unfollow = n.follow()
+	}
+	if n.opt.Started != nil {
+		n.opt.Started(Facts{n.now.conf, p.addr, n.now.cert != nil, n.now.public})
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-p.failed:
+		return err
+	case q := <-n.quit:
+		if !q.told {
+			n.log.Info("stopping", "reason", q.reason)
+		}
+		p.farewell = q.reason
+		return nil
+	}
+}
+
+// stop ends the parts. What is lost by it is an error.
+func (n *Network) stop(p *parts) error {
+	if p.unfollow != nil {
+		p.unfollow()
+	}
+	n.reloading.Lock()
+	n.serving = false
+	n.reloading.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), stopWithin-time.Second)
+	defer cancel()
+	return p.ending.stop(ctx, p.farewell)
+}
+
+// ending is what has to end, as far as the order matters.
+type ending struct {
+	log *slog.Logger
+
+	sockets interface {
+		Stop() // refuses new ones
+		Wait()
+	}
+	port  io.Closer
+	voice interface {
+		Freeze()
+		Close(context.Context) error
+	}
+	players interface {
+		Shutdown(ctx context.Context, reason string) error
+	}
+	web      interface{ stop(context.Context) error }
+	commands interface{ close() }
+	limbo    io.Closer
+	sweeper  interface{ Close() }
+	store    interface{ Close(context.Context) error }
+
+	stopping atomic.Bool
+	serving  sync.WaitGroup
+}
+
+// stop ends everything in order: nobody comes in any more; what is kept stays as it is, before players are sent away, who
+// would leave their groups; commands that run are waited for once nobody can give any; and the store is closed when
+// nothing is left that could store anything. Its error is the store's, since that alone is lost.
+func (e *ending) stop(ctx context.Context, farewell string) error {
+	report := func(what string, err error) {
+		if err != nil {
+			e.log.Error("stopping", "what", what, "error", err)
+		}
+	}
+	e.stopping.Store(true)
+	e.sockets.Stop()
+	e.port.Close()
+	e.voice.Freeze()
+	var all sync.WaitGroup
+	all.Go(func() { report("voice", e.voice.Close(ctx)) })
+	all.Go(func() { report("players", e.players.Shutdown(ctx, farewell)) })
+	all.Go(func() { report("http", e.web.stop(ctx)) })
+	all.Wait()
+	e.commands.close()
+	report("limbo", e.limbo.Close())
+	e.sockets.Wait()
+	e.sweeper.Close()
+	e.serving.Wait()
+	err := e.store.Close(ctx)
+	report("state", err)
+	return err
+}
