@@ -8,11 +8,10 @@ import (
 
 // ShownApart tells whether the session is shown the other's player, and if so whether they are apart all the same.
 func (s *Session) ShownApart(other *Session) (yes, apart bool) {
-	s.tap(func(v *server, q *seat) bool {
+	s.read(func(v *server, q *seat) {
 		o := other.seated.Load()
 		yes = o != nil && o.v == v && q.shown.has(o.slot)
 		apart = yes && q.apart.has(o.slot)
-		return false
 	})
 	return yes, apart
 }
@@ -20,20 +19,16 @@ func (s *Session) ShownApart(other *Session) (yes, apart bool) {
 // EachShown calls for everybody whom the session is shown. apart is whether the two are not in one place although their
 // worlds have one name.
 func (s *Session) EachShown(visit func(other *Session, apart bool)) {
-	q := s.seated.Load()
-	if q == nil {
-		return
-	}
-	q.v.mu.Lock()
-	defer q.v.mu.Unlock()
-	if q.v.seats[q.slot] != q {
-		return
-	}
-	for i, o := range q.v.seats {
-		if o != nil && q.shown.has(i) {
-			visit(o.Session, q.apart.has(i))
-		}
-	}
+	s.read(func(v *server, q *seat) {
+		q.shown.each(func(t int) { visit(v.seats[t].Session, q.apart.has(t)) })
+	})
+}
+
+// EachShownTo calls for everybody who is shown the session; apart is as in [Session.EachShown].
+func (s *Session) EachShownTo(visit func(other *Session, apart bool)) {
+	s.read(func(v *server, q *seat) {
+		q.shownTo.each(func(l int) { visit(v.seats[l].Session, v.seats[l].apart.has(q.slot)) })
+	})
 }
 
 // Cause is what a [Why] is about.
@@ -68,17 +63,17 @@ type Why struct {
 func (s *Session) Explain(talker *Session) (w Why) {
 	w.Cause = Nowhere
 	now := time.Now()
-	s.tap(func(v *server, l *seat) bool {
+	s.read(func(v *server, l *seat) {
 		t := talker.seated.Load()
 		if t == nil || !t.in || !l.in {
-			return false
+			return
 		}
 		w.Server, w.World, w.Culls, w.Points = v.name, l.world, v.culls, v.points
 		if t.v != v {
 			w.Cause = Servers
-			return false
+			return
 		}
-		w.There, w.Witnesses, w.Blind, w.Vanished = t.s, t.witnesses, t.blind, !t.public.Load()
+		w.There, w.Witnesses, w.Blind, w.Vanished = t.s, int(t.witnesses), int(t.blind), !t.public.Load()
 		switch {
 		case !l.shown.has(t.slot) && l.taken.has(t.slot):
 			w.Cause = Removed
@@ -102,7 +97,6 @@ func (s *Session) Explain(talker *Session) (w Why) {
 		default:
 			w.Cause = Plain
 		}
-		return false
 	})
 	return w
 }

@@ -2,6 +2,7 @@ package sight
 
 import (
 	"math/bits"
+	"slices"
 	"time"
 )
 
@@ -49,42 +50,39 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 			next = t
 		}
 	}
-	for p, until := range v.gone {
-		switch l := v.seats[p.l()]; {
-		case l == nil || v.seats[p.t()] == nil:
-			delete(v.gone, p)
-		case !now.Before(until):
-			v.mark(l)
-		default:
-			due(until)
+	v.doubting = slices.DeleteFunc(v.doubting, func(l *seat) bool {
+		if l.doubting = v.seats[l.slot] == l && len(l.gone) > 0; !l.doubting {
+			return true
 		}
-	}
+		for _, d := range l.gone {
+			if until := v.born.Add(d.until); now.Before(until) {
+				due(until)
+			} else {
+				v.mark(l)
+			}
+		}
+		return false
+	})
 	if v.rule.Mode != Everyone && v.rule.Bodies != Ignore {
 		v.walk(now, due)
 	}
-	if v.anyDirty {
-		v.anyDirty = false
-		in := v.blank()
-		for i, q := range v.seats {
-			if q != nil && q.in {
-				in.add(i)
-			}
+	for _, q := range v.dirty {
+		if q.dirty = false; v.seats[q.slot] != q {
+			continue
 		}
-		for _, q := range v.seats {
-			if q == nil || !q.dirty {
-				continue
-			}
-			q.dirty = false
-			if v.row(q, in, now, due) {
-				changed = true
-			}
-			v.clashes(q, now, due)
+		if v.row(q, now, due) {
+			changed = true
 		}
+		v.testify(q, now)
+		v.suspect(q)
+		v.clashes(q, now, due)
 	}
+	clear(v.dirty) // or those who have left are kept
+	v.dirty = v.dirty[:0]
 	for p, at := range v.clash {
 		l, t := v.seats[p.l()], v.seats[p.t()]
 		switch {
-		case !l.bodyOf.has(t.slot) || l.at == t.at || l.world != t.world:
+		case !l.hasBody(t.slot) || l.at == t.at || l.world != t.world:
 			delete(v.clash, p)
 		case now.Sub(at) >= persist:
 			delete(v.clash, p)
@@ -100,13 +98,17 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 	if v.judge(now, due) {
 		changed = true
 	}
-	for _, q := range v.seats {
-		if q != nil && q.in && q.reported != q.part.Load() {
-			q.reported = q.part.Load()
+	v.parting = slices.DeleteFunc(v.parting, func(q *seat) bool {
+		if q.parting = v.seats[q.slot] == q && !q.in; q.parting { // it is told when it is there
+			return false
+		}
+		if part := q.part.Load(); v.seats[q.slot] == q && q.reported != part {
+			q.reported = part
 			changed = true
 			*parted = append(*parted, q.Session)
 		}
-	}
+		return true
+	})
 	v.listen(now)
 	return changed, next
 }
@@ -114,67 +116,71 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 func (v *server) blank() set { return make(set, v.words) }
 
 // row works out whom a player is shown.
-func (v *server) row(l *seat, in set, now time.Time, due func(time.Time)) (changed bool) {
-	for i, was := range l.shown {
-		var raw uint64
-		switch v.rule.Mode {
-		case Everyone:
-			raw = ^uint64(0)
-		case TabList:
-			raw = l.entryOf[i]
-		default:
-			raw = l.entryOf[i]
-			if i < len(l.taken) {
-				raw &^= l.taken[i]
-			}
-			raw |= l.bodyOf[i]
+func (v *server) row(l *seat, now time.Time, due func(time.Time)) (changed bool) {
+	// Shown are those with an entry whose bodies are not taken away, and those with a body.
+	entries, taken, bodies, in := l.entryOf, v.none, v.scratch, v.in
+	clear(bodies)
+	switch {
+	case !l.in:
+		in = v.none
+	case v.rule.Mode == Everyone:
+		copy(bodies, in)
+		bodies.del(l.slot)
+	case v.rule.Mode == Seen:
+		if l.taken != nil {
+			l.taken.grow(v.words)
+			taken = l.taken
 		}
-		raw &= in[i]
-		if i == l.slot/64 {
-			raw &^= 1 << (l.slot % 64)
+		for _, t := range l.bodies {
+			bodies[t/64] |= 1 << (t % 64)
 		}
-		if !l.in {
-			raw = 0
+		for _, b := range l.odd {
+			bodies.add(int(b.slot))
 		}
-		if len(v.gone) > 0 {
-			for back := raw & was; back != 0; back &= back - 1 {
-				delete(v.gone, of(l.slot, i*64+bits.TrailingZeros64(back)))
-			}
+	}
+	raw := func(i int) uint64 { return (entries[i]&^taken[i] | bodies[i]) & in[i] }
+	if len(l.gone) > 0 { // who is back, and who was not shown anyway, is not waited for
+		l.gone = slices.DeleteFunc(l.gone, func(d doubt) bool {
+			return raw(int(d.slot/64))>>(d.slot%64)&1 != 0 || !l.shown.has(int(d.slot))
+		})
+	}
+	shown := l.shown
+	entries, taken, bodies, in = entries[:len(shown)], taken[:len(shown)], bodies[:len(shown)], in[:len(shown)]
+	for i, was := range shown {
+		is := (entries[i]&^taken[i] | bodies[i]) & in[i]
+		if is == was {
+			continue
 		}
-		is := raw
-		for lost := was &^ raw; lost != 0; lost &= lost - 1 {
+		for lost := was &^ is; lost != 0; lost &= lost - 1 {
 			t := i*64 + bits.TrailingZeros64(lost)
-			p := of(l.slot, t)
-			until, doubted := v.gone[p]
-			switch {
-			case l.taken.has(t) || v.seats[t] == nil: // that was waited for already
-				delete(v.gone, p)
-			case !doubted:
-				until = now.Add(Grace)
-				v.gone[p] = until
-				fallthrough
-			case now.Before(until):
+			if l.taken.has(t) || v.seats[t] == nil { // that was waited for already
+				l.believe(t)
+				continue
+			}
+			if until := v.born.Add(v.wait(l, t, now)); now.Before(until) {
 				is |= 1 << (t % 64)
 				due(until)
-			default:
-				delete(v.gone, p)
+			} else {
+				l.believe(t)
 			}
 		}
+		l.count += int32(bits.OnesCount64(is) - bits.OnesCount64(was))
+		v.pairs += bits.OnesCount64(is) - bits.OnesCount64(was)
 		for diff := was ^ is; diff != 0; diff &= diff - 1 {
 			t := i*64 + bits.TrailingZeros64(diff)
 			changed = true
-			if o := v.seats[t]; o != nil {
-				if is>>(t%64)&1 != 0 {
-					o.shownTo.add(l.slot)
-				} else {
-					o.shownTo.del(l.slot)
-				}
+			o := v.seats[t]
+			if is>>(t%64)&1 != 0 {
+				o.shownTo.add(l.slot)
+			} else {
+				o.shownTo.del(l.slot)
+			}
+			l.note(o.Session)
+			if o.byEntry || o.hasBody(l.slot) { // or the player is no witness
+				v.suspect(o)
 			}
 		}
-		l.shown[i] = is
-	}
-	if changed {
-		l.version.Add(1)
+		shown[i] = is
 	}
 	return changed
 }
@@ -184,10 +190,9 @@ func (v *server) clashes(l *seat, now time.Time, due func(time.Time)) {
 	if all := v.worlds[l.world]; len(all) < 2 {
 		return
 	}
-	for _, b := range l.bodies {
-		t := v.seats[b.slot]
-		if t == nil || t.world != l.world || t.at == l.at || b.stay != t.stay {
-			continue
+	look := func(t *seat) {
+		if t.world != l.world || t.at == l.at {
+			return
 		}
 		p := of(l.slot, t.slot)
 		if _, ok := v.clash[p]; !ok {
@@ -195,38 +200,81 @@ func (v *server) clashes(l *seat, now time.Time, due func(time.Time)) {
 			due(now.Add(persist))
 		}
 	}
+	for _, t := range l.bodies {
+		look(v.seats[t])
+	}
+	for _, b := range l.odd {
+		if t := v.seats[b.slot]; b.stay == t.stay {
+			look(t)
+		}
+	}
+}
+
+// testify finds whether a player testifies, and to whom: in one place for a while, and shown somebody besides him of whom
+// it testifies.
+func (v *server) testify(q *seat, now time.Time) {
+	settled := q.in && now.Sub(q.movedAt) >= Settled
+	many := settled && (q.count > 1 || v.small)
+	one := settled && !many && q.count == 1
+	if many == v.witness.has(q.slot) && one == v.narrow.has(q.slot) {
+		return
+	}
+	v.witness.del(q.slot)
+	v.narrow.del(q.slot)
+	switch {
+	case many:
+		v.witness.add(q.slot)
+	case one:
+		v.narrow.add(q.slot)
+	}
+	v.testified = true
+	for _, t := range q.seenBy {
+		v.suspect(v.seats[t])
+	}
 }
 
 // judge finds who has vanished: who sees at least as many who are not shown him as are.
 func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
-	ready, many, one := v.blank(), v.blank(), v.blank()
-	for i, q := range v.seats {
-		if q == nil || !q.in {
-			continue
-		}
-		if since := now.Sub(q.movedAt); since >= Settled {
-			ready.add(i)
-		} else {
-			due(q.movedAt.Add(Settled))
-		}
-		switch n := q.shown.count(); {
-		case n > 1 || v.n < 3:
-			many.add(i)
-		case n == 1:
-			one.add(i)
+	if small := v.n < 3; small != v.small {
+		v.small = small
+		for _, q := range v.seats {
+			if q != nil {
+				v.testify(q, now)
+			}
 		}
 	}
-	for _, t := range v.seats {
-		if t == nil || !t.in {
-			continue
+	v.settling = slices.DeleteFunc(v.settling, func(q *seat) bool {
+		if q.settling = v.seats[q.slot] == q && q.in; !q.settling {
+			return true
 		}
-		t.witnesses, t.blind = 0, 0
+		v.testify(q, now)
+		if at := q.movedAt.Add(Settled); now.Before(at) {
+			due(at)
+		} else {
+			q.settling = false
+		}
+		return !q.settling
+	})
+	if v.testified {
+		v.testified = false
+		for _, q := range v.seats {
+			if q != nil && q.byEntry {
+				v.suspect(q)
+			}
+		}
+	}
+	v.suspected = slices.DeleteFunc(v.suspected, func(t *seat) bool {
+		if t.suspected = false; v.seats[t.slot] != t || !t.in {
+			return true
+		}
+		t.witnesses, t.blind, t.byEntry = 0, 0, false
 		if v.rule.Mode != Everyone {
 			if v.rule.Mode == Seen {
-				t.ask(t.bodyOf, ready, many, one)
+				v.askBodies(t)
 			}
 			if t.witnesses == 0 {
-				t.ask(t.entryOf, ready, many, one)
+				t.byEntry = true
+				t.ask(t.entryOf, v.witness, v.narrow)
 			}
 		}
 		public := true
@@ -238,22 +286,48 @@ func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
 		case t.judged:
 			public = !t.verdict
 		case now.Sub(t.loginAt) < Settled: // nobody can tell yet
-			public = t.shownTo.count() > 0 || t.public.Load()
+			public = t.public.Load() || slices.ContainsFunc(t.shownTo, func(word uint64) bool { return word != 0 })
+			t.suspected = true
 			due(t.loginAt.Add(Settled))
 		}
-		if t.public.Load() != public {
-			t.public.Store(public)
+		if t.reveal(public) {
 			changed = true
 		}
-	}
+		return !t.suspected
+	})
 	return changed
 }
 
-func (t *seat) ask(whom, ready, many, one set) {
+func (v *server) askBodies(t *seat) {
+	if len(t.odd) > 0 { // several may be of one
+		whom := v.blank()
+		for _, w := range t.bodies {
+			whom.add(int(w))
+		}
+		for _, b := range t.odd {
+			whom.add(int(b.slot))
+		}
+		t.ask(whom, v.witness, v.narrow)
+		return
+	}
+	for _, w := range t.bodies {
+		at, bit := w/64, uint64(1)<<(w%64)
+		shown := t.shownTo[at]
+		if (v.witness[at]|v.narrow[at]&^shown)&bit == 0 {
+			continue
+		}
+		t.witnesses++
+		if shown&bit == 0 {
+			t.blind++
+		}
+	}
+}
+
+func (t *seat) ask(whom, witness, narrow set) {
 	for i, w := range whom {
-		w &= ready[i] & (many[i] | one[i]&^t.shownTo[i])
-		t.witnesses += bits.OnesCount64(w)
-		t.blind += bits.OnesCount64(w &^ t.shownTo[i])
+		w &= witness[i] | narrow[i]&^t.shownTo[i]
+		t.witnesses += int32(bits.OnesCount64(w))
+		t.blind += int32(bits.OnesCount64(w &^ t.shownTo[i]))
 	}
 }
 
@@ -275,53 +349,78 @@ func (v *server) oneSided(now time.Time, due func(time.Time)) {
 		return
 	}
 	for p := range v.asym {
-		if l, t := v.seats[p.l()], v.seats[p.t()]; l == nil || t == nil || !l.entryOf.has(t.slot) || !l.seenBy.has(t.slot) || l.bodyOf.has(t.slot) {
+		if l, t := v.seats[p.l()], v.seats[p.t()]; l == nil || t == nil || !l.entryOf.has(t.slot) || !l.seenBy.has(t.slot) || l.hasBody(t.slot) {
 			delete(v.asym, p)
 		}
 	}
-	for _, l := range v.seats {
-		if l == nil || !l.in {
-			continue
-		}
-		for i, word := range l.seenBy {
-			word &= l.entryOf[i] &^ l.bodyOf[i]
-			if i < len(l.taken) {
-				word &^= l.taken[i]
-			}
-			for ; word != 0; word &= word - 1 {
-				t := v.seats[i*64+bits.TrailingZeros64(word)]
-				p := of(l.slot, t.slot)
-				if !fair(l, t) || l.world != t.world || !v.near(l, t, Near) {
-					delete(v.asym, p)
-					continue
-				}
-				since, ok := v.asym[p]
-				if !ok {
-					since = now
-					v.asym[p] = now
-				}
-				for _, at := range []time.Time{l.movedAt, t.movedAt} {
-					if at.After(since) {
-						since = at
-					}
-				}
-				at := since.Add(Missing)
-				if x, ok := v.lost[p]; ok && !l.movedAt.After(x.at) && !t.movedAt.After(x.at) {
-					at = x.at.Add(Grace)
-				}
-				if now.Before(at) {
-					due(at)
-					continue
-				}
-				if l.taken == nil {
-					l.taken = v.blank()
-				}
-				l.taken.put(t.slot)
-				delete(v.asym, p)
-				v.mark(l)
-			}
+	for _, l := range v.dirty {
+		if v.seats[l.slot] == l {
+			v.compare(l)
 		}
 	}
+	v.lopsided = slices.DeleteFunc(v.lopsided, func(l *seat) bool {
+		if v.seats[l.slot] == l && l.in {
+			l.oneWay = slices.DeleteFunc(l.oneWay, func(t uint16) bool { return v.missing(l, v.seats[t], now, due) })
+		}
+		l.lopsided = v.seats[l.slot] == l && len(l.oneWay) > 0
+		return !l.lopsided
+	})
+}
+
+// compare finds those who have a player's body although it has none of theirs.
+func (v *server) compare(l *seat) {
+	l.oneWay = l.oneWay[:0]
+	if len(l.odd) == 0 && slices.Equal(l.bodies, l.seenBy) {
+		return
+	}
+	rest := l.bodies // both are sorted
+	for _, t := range l.seenBy {
+		for len(rest) > 0 && rest[0] < t {
+			rest = rest[1:]
+		}
+		if len(rest) > 0 && rest[0] == t || !l.entryOf.has(int(t)) || l.taken.has(int(t)) || len(l.odd) > 0 && l.hasBody(int(t)) {
+			continue
+		}
+		l.oneWay = append(l.oneWay, t)
+	}
+	if len(l.oneWay) > 0 && !l.lopsided {
+		l.lopsided = true
+		v.lopsided = append(v.lopsided, l)
+	}
+}
+
+// missing tells whether a one-sided absence is due to count, and has it count.
+func (v *server) missing(l, t *seat, now time.Time, due func(time.Time)) bool {
+	p := of(l.slot, t.slot)
+	if !fair(l, t) || l.world != t.world || !v.near(l, t, Near) {
+		delete(v.asym, p)
+		return false
+	}
+	since, ok := v.asym[p]
+	if !ok {
+		since = now
+		v.asym[p] = now
+	}
+	for _, at := range []time.Time{l.movedAt, t.movedAt} {
+		if at.After(since) {
+			since = at
+		}
+	}
+	at := since.Add(Missing)
+	if x, ok := v.lost[p]; ok && !l.movedAt.After(x.at) && !t.movedAt.After(x.at) {
+		at = x.at.Add(Grace)
+	}
+	if now.Before(at) {
+		due(at)
+		return false
+	}
+	if l.taken == nil {
+		l.taken = v.blank()
+	}
+	l.taken.put(t.slot)
+	delete(v.asym, p)
+	v.mark(l)
+	return true
 }
 
 // mutual looks for pairs neither of whom has the other's body although both stand together: where no ages tell worlds
@@ -363,7 +462,7 @@ func (v *server) mutual(now time.Time) {
 					if !within(x-xs[o.slot], y-ys[o.slot], z-zs[o.slot], Near) {
 						continue
 					}
-					a, b := q.bodyOf.has(o.slot), o.bodyOf.has(q.slot)
+					a, b := q.hasBody(o.slot), o.hasBody(q.slot)
 					if a || b {
 						if a && b && learning {
 							bodies = true
@@ -387,8 +486,8 @@ func (v *server) mutual(now time.Time) {
 					}
 					q.apart.put(o.slot)
 					o.apart.put(q.slot)
-					q.version.Add(1)
-					o.version.Add(1)
+					q.note(o.Session)
+					o.note(q.Session)
 					v.changedApart = true
 				}
 			}
@@ -410,14 +509,7 @@ func (v *server) mutual(now time.Time) {
 
 // listen says in the log when nobody on a server is shown to anybody.
 func (v *server) listen(now time.Time) {
-	in, shown := 0, false
-	for _, q := range v.seats {
-		if q != nil && q.in {
-			in++
-			shown = shown || q.shown.count() > 0
-		}
-	}
-	if in < 2 || shown {
+	if v.pairs > 0 || v.in.count() < 2 {
 		v.dumb, v.dumbSaid = time.Time{}, false
 		return
 	}

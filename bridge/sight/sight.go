@@ -10,6 +10,7 @@
 package sight
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"math/bits"
@@ -105,11 +106,14 @@ type Network struct {
 	warned  map[string]bool
 
 	dirty atomic.Bool
+	news  news
 }
 
 // New returns a network without players.
 func New() *Network {
-	return &Network{servers: map[string]*server{}, warned: map[string]bool{}}
+	n := &Network{servers: map[string]*server{}, warned: map[string]bool{}}
+	n.news.revealed = map[*Session]struct{}{}
+	return n
 }
 
 // SetRules says by what rules servers go, by name; other is for those that are not named.
@@ -157,11 +161,13 @@ type Session struct {
 	At   func() (x, y, z float64, known bool) // the player's place; must not block
 	Poke func()                               // called when a turn has something to do; must not block
 
-	net     *Network
-	version atomic.Uint64
-	part    atomic.Int32
-	public  atomic.Bool // not vanished, and known to be somewhere
-	seated  atomic.Pointer[seat]
+	net    *Network
+	part   atomic.Int32
+	public atomic.Bool // not vanished, and known to be somewhere
+	seated atomic.Pointer[seat]
+
+	waiting    atomic.Bool // among the news
+	prev, next *Session    // there
 
 	mu sync.Mutex // guards who changes servers
 }
@@ -173,43 +179,91 @@ type seat struct {
 	slot    int
 	s       uuid.UUID // as the server knows the player
 	e       int32     // its entity id there
+	stay    uint16    // counts worlds
 	in      bool      // the server has let it into a world
+	proven  bool      // the server has shown its UUID under its entity id
 	world   string
-	stay    uint16 // counts worlds
 	loginAt time.Time
 	movedAt time.Time // of the last login, respawn or teleport
-	proven  bool      // the server has shown its UUID under its entity id
 
 	dead, spectator  bool
+	had              bool  // it was sent a player's body in this server's time
+	verdict, judged  bool  // vanished, as last found; whether that was found by witnesses here
+	byEntry          bool  // its witnesses are those of whom it has an entry, for want of bodies
+	whole            bool  // whoever reads the news has to read everything
+	at               int32 // part of the world
+	reported         int32 // part, as told by Settle
+	witnesses, blind int32
+	count            int32 // of shown
 	diedAt           time.Time
 	seed             int64
 	age              int64
 	ageAt            time.Time // zero: unknown in this stay
-	had              bool      // it was sent a player's body in this server's time
-	at               int       // part of the world
-	verdict, judged  bool      // vanished, as last found; whether that was found by witnesses here
-	witnesses, blind int
-	reported         int32 // part, as told by Settle
-	dirty            bool
-	entries          set // by the server's list of UUIDs
-	entryOf, bodyOf  set // by slot: of whom it has an entry, a body
-	seenBy           set // by slot: who has its body
-	shown, shownTo   set // the outcome, and from the other side
-	taken, apart     set // nil: nobody. Whose bodies are taken away; who is elsewhere although the world has one name
-	bodies           []body
+	news             []*Session
+
+	// Whether it is in the server's list of this name.
+	dirty, doubting, settling, suspected, lopsided, parting bool
+
+	entries        set // by the server's list of UUIDs
+	entryOf        set // by slot: of whom it has an entry
+	shown, shownTo set // the outcome, and from the other side
+	taken, apart   set // nil: nobody. Whose bodies are taken away; who is elsewhere although the world has one name
+	bodies         few // of whom it has the body that the server shows now: by the entity id and of the stay of now
+	odd            []body
+	seenBy         few     // who has its body, odd or not
+	oneWay         few     // of whom it has an entry and no body, although they have its body
+	gone           []doubt // sorted by slot
 }
 
-// body is an entity that is a player. Its owner's stay tells old ones.
+// body is an entity that is a player by the UUID alone, or was one in a former stay.
 type body struct {
 	id   int32
 	slot uint16
 	stay uint16
 }
 
+// doubt is somebody who is shown for a while although there is neither entry nor body any more.
+type doubt struct {
+	until time.Duration // since the server is known
+	slot  uint16
+}
+
+// few is a set of a few slots, sorted.
+type few []uint16
+
+func (f few) has(i int) bool {
+	_, ok := slices.BinarySearch(f, uint16(i))
+	return ok
+}
+
+func (f *few) add(i int) {
+	if at, ok := slices.BinarySearch(*f, uint16(i)); !ok {
+		*f = slices.Insert(*f, at, uint16(i))
+	}
+}
+
+func (f *few) del(i int) (was bool) {
+	at, ok := slices.BinarySearch(*f, uint16(i))
+	if ok {
+		*f = slices.Delete(*f, at, at+1)
+	}
+	return ok
+}
+
 type set []uint64
 
 func (s set) has(i int) bool { return i/64 < len(s) && s[i/64]>>(i%64)&1 != 0 }
-func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
+
+// each calls for every slot in the set. What visit adds to it may be left out.
+func (s set) each(visit func(i int)) {
+	for i, word := range s {
+		for ; word != 0; word &= word - 1 {
+			visit(i*64 + bits.TrailingZeros64(word))
+		}
+	}
+}
+
+func (s set) add(i int) { s[i/64] |= 1 << (i % 64) }
 func (s set) del(i int) {
 	if i/64 < len(s) {
 		s[i/64] &^= 1 << (i % 64)
@@ -225,17 +279,15 @@ func (s set) count() (n int) {
 
 func (s *set) grow(words int) {
 	if len(*s) < words {
-		*s = append(*s, make(set, words-len(*s))...)
+		grown := make(set, words) // and no room beyond: there are many
+		copy(grown, *s)
+		*s = grown
 	}
 }
 
 // put adds to a set that may be too short still.
 func (s *set) put(i int) {
-	if i/64 >= len(*s) {
-		grown := make(set, i/64+1)
-		copy(grown, *s)
-		*s = grown
-	}
+	s.grow(i/64 + 1)
 	s.add(i)
 }
 
@@ -270,13 +322,16 @@ type server struct {
 	rule Rule
 
 	mu    sync.Mutex
+	born  time.Time
 	seats []*seat // by slot; nil where free
 	free  []int
 	words int // of sets by slot
 	n     int
+	in    set // by slot: who is in a world
+	pairs int // of shown, in all
 	byE   map[int32]*seat
 	byS   map[uuid.UUID][]*seat
-	byP   map[uuid.UUID][]*seat
+	byP   map[uuid.UUID][]*seat // where that is another one
 
 	uuids map[uuid.UUID]int // slots of the list of UUIDs
 	ids   []uuid.UUID
@@ -287,7 +342,20 @@ type server struct {
 	recent []sighting
 	oldest int
 
-	gone   map[pair]time.Time // shown until then
+	// Seats that a turn has to look at, each with a mark that it is there. One may have left.
+	dirty     []*seat // their rows have changed
+	doubting  []*seat // some are shown to them for a while only
+	settling  []*seat // have moved lately
+	suspected []*seat // may have vanished, or come back
+	lopsided  []*seat // have somebody in oneWay
+	parting   []*seat // may be in another part of their world than was told
+
+	// By slot: who testifies to everybody, and who to those alone who are shown to nobody but him.
+	witness, narrow set
+	testified       bool // one of these has changed since the last turn
+	small           bool // two players at most, who both testify
+	scratch, none   set
+
 	lost   map[pair]loss
 	asym   map[pair]time.Time
 	absent map[pair]time.Time
@@ -307,7 +375,6 @@ type server struct {
 	dumb         time.Time // since when nobody is shown to anybody
 	dumbSaid     bool
 	walked       time.Time
-	anyDirty     bool
 	changedApart bool // pairs are apart since the last turn
 	said         []string
 }
@@ -324,9 +391,6 @@ type part struct {
 func (n *Network) Session(name string, p uuid.UUID) *Session {
 	return &Session{Name: name, P: p, net: n}
 }
-
-// Version counts the changes of whom the session is shown, and of who stands in its place.
-func (s *Session) Version() uint64 { return s.version.Load() }
 
 // Part is which of the worlds of one name the session is in, 0 for most.
 func (s *Session) Part() int { return int(s.part.Load()) }
@@ -370,9 +434,9 @@ func (s *Session) Enter(name string, id uuid.UUID) {
 	v := n.servers[name]
 	if v == nil {
 		v = &server{
-			name: name, rule: n.rule(name), byE: map[int32]*seat{}, byS: map[uuid.UUID][]*seat{}, byP: map[uuid.UUID][]*seat{},
+			name: name, born: time.Now(), rule: n.rule(name), byE: map[int32]*seat{}, byS: map[uuid.UUID][]*seat{}, byP: map[uuid.UUID][]*seat{},
 			uuids: map[uuid.UUID]int{}, worlds: map[string][]*part{},
-			gone: map[pair]time.Time{}, lost: map[pair]loss{}, asym: map[pair]time.Time{}, absent: map[pair]time.Time{}, clash: map[pair]time.Time{},
+			lost: map[pair]loss{}, asym: map[pair]time.Time{}, absent: map[pair]time.Time{}, clash: map[pair]time.Time{},
 		}
 		n.servers[name] = v
 	}
@@ -406,7 +470,7 @@ func (s *Session) Leave() {
 	if empty { // a restart empties a server; what was learnt of it ends there
 		delete(n.servers, v.name)
 	}
-	s.version.Add(1)
+	n.news.put(s)
 	if s.public.Load() {
 		time.AfterFunc(Switch, s.late)
 	}
@@ -417,26 +481,38 @@ func (s *Session) Leave() {
 func (s *Session) late() {
 	s.mu.Lock()
 	q := s.seated.Load()
-	somewhere := false
-	if q != nil {
+	changed := false
+	if q == nil {
+		changed = s.reveal(false)
+	} else {
 		q.v.mu.Lock()
-		somewhere = q.in
+		changed = !q.in && s.reveal(false)
 		q.v.mu.Unlock()
 	}
-	changed := !somewhere && s.public.Swap(false)
 	s.mu.Unlock()
 	if changed {
 		s.poke()
 	}
 }
 
+// reveal says whether everybody may know of the player, and tells whether that is new.
+func (s *Session) reveal(public bool) (changed bool) {
+	if s.public.Swap(public) == public {
+		return false
+	}
+	s.net.news.reveal(s)
+	return true
+}
+
 // Close ends the session: it is on no server and not public.
 func (s *Session) Close() {
 	s.Leave()
+	s.mu.Lock()
 	if s.public.Swap(false) {
-		s.version.Add(1)
 		s.poke()
 	}
+	s.mu.Unlock()
+	s.net.news.forget(s)
 }
 
 // tap runs a tap on the server of now.
@@ -450,8 +526,21 @@ func (s *Session) tap(do func(v *server, q *seat) (poke bool)) {
 	q.v.mu.Unlock()
 	if poke {
 		s.poke()
-	} else {
+	} else if !s.net.dirty.Load() { // or else the players' goroutines would fight for it
 		s.net.dirty.Store(true)
+	}
+}
+
+// read looks at the server of now.
+func (s *Session) read(do func(v *server, q *seat)) {
+	q := s.seated.Load()
+	if q == nil {
+		return
+	}
+	q.v.mu.Lock()
+	defer q.v.mu.Unlock()
+	if q.v.seats[q.slot] == q {
+		do(q.v, q)
 	}
 }
 
@@ -459,16 +548,25 @@ func (s *Session) tap(do func(v *server, q *seat) (poke bool)) {
 func (s *Session) Login(e int32, world string, seed int64) {
 	now := time.Now()
 	s.tap(func(v *server, q *seat) bool {
-		if q.in && v.byE[q.e] == q {
-			delete(v.byE, q.e)
+		v.nameless(q)
+		if o := v.byE[e]; o != nil {
+			v.nameless(o)
 		}
 		q.e = e
 		v.byE[e] = q
 		q.loginAt = now
 		if !q.in {
 			q.in = true
+			v.in.add(q.slot)
 			v.refresh(q)
-			v.markAll() // who has its entry already is shown it now
+			for _, o := range v.seats { // who has its entry already is shown it now
+				if o != nil && (v.rule.Mode == Everyone || o.entryOf.has(q.slot)) {
+					v.mark(o)
+				}
+			}
+			for _, o := range q.seenBy {
+				v.mark(v.seats[o])
+			}
 		}
 		v.enter(q, world, seed, now)
 		for _, r := range v.recent {
@@ -486,23 +584,18 @@ func (s *Session) Outside() {
 		v.enter(q, "", 0, time.Now())
 		if q.in {
 			q.in = false
-			for i := range q.shown {
-				for w := q.shown[i]; w != 0; w &= w - 1 {
-					if o := v.seats[i*64+bits.TrailingZeros64(w)]; o != nil {
-						o.shownTo.del(q.slot)
-					}
-				}
-				q.shown[i] = 0
-			}
-			for _, o := range v.seats {
-				if o != nil && o.shown.has(q.slot) {
-					v.mark(o)
-				}
-			}
-			if v.byE[q.e] == q {
-				delete(v.byE, q.e)
-			}
-			q.version.Add(1)
+			v.in.del(q.slot)
+			q.shown.each(func(t int) {
+				v.seats[t].shownTo.del(q.slot)
+				v.suspect(v.seats[t])
+			})
+			clear(q.shown)
+			v.pairs -= int(q.count)
+			q.count, q.gone = 0, nil
+			q.shownTo.each(func(l int) { v.mark(v.seats[l]) })
+			v.nameless(q)
+			v.void(q)
+			v.mark(q)
 		}
 		return true
 	})
@@ -523,7 +616,7 @@ func (s *Session) Respawn(world string, seed int64) {
 // Teleported says that the server has moved the player.
 func (s *Session) Teleported() {
 	now := time.Now()
-	s.tap(func(_ *server, q *seat) bool { q.movedAt = now; return false })
+	s.tap(func(v *server, q *seat) bool { v.moved(q, now); return false })
 }
 
 // Spectates says whether the player is a spectator, whose body others are not sent.
@@ -629,34 +722,23 @@ func (s *Session) Spawn(id int32, u uuid.UUID, x, y, z float64) {
 // Destroy says that entities are gone from the player's client.
 func (s *Session) Destroy(ids ...int32) {
 	s.tap(func(v *server, q *seat) (poke bool) {
-		if len(q.bodies) == 0 {
+		if len(q.bodies) == 0 && len(q.odd) == 0 {
 			return false
 		}
-		now := time.Now()
+		var now time.Time
 		for _, id := range ids {
-			i, ok := q.find(id)
+			t, ok := v.drop(q, id)
 			if !ok {
 				continue
 			}
-			t := int(q.bodies[i].slot)
-			q.bodies = slices.Delete(q.bodies, i, i+1)
+			if now.IsZero() {
+				now = time.Now()
+			}
 			if v.bodyGone(q, t, true, now) {
 				poke = true
 			}
 		}
 		return poke
-	})
-}
-
-func (q *seat) find(id int32) (int, bool) {
-	return slices.BinarySearchFunc(q.bodies, id, func(b body, id int32) int {
-		switch {
-		case b.id < id:
-			return -1
-		case b.id > id:
-			return 1
-		}
-		return 0
 	})
 }
 
@@ -671,7 +753,8 @@ func (v *server) sit(s *Session, id uuid.UUID) *seat {
 		q.slot = len(v.seats)
 		v.seats = append(v.seats, q)
 		if words := (len(v.seats) + 63) / 64; words > v.words {
-			v.words = words
+			v.words = words + words/16
+			words = v.words
 			for _, o := range v.seats {
 				if o != nil {
 					for _, x := range o.sets() {
@@ -681,13 +764,20 @@ func (v *server) sit(s *Session, id uuid.UUID) *seat {
 			}
 		}
 	}
-	for _, x := range q.sets() {
-		*x = make(set, v.words)
+	backing := make(set, len(q.sets())*v.words)
+	for i, x := range q.sets() {
+		*x = backing[i*v.words : (i+1)*v.words : (i+1)*v.words]
+	}
+	for _, x := range []*set{&v.in, &v.witness, &v.narrow, &v.scratch, &v.none} {
+		x.grow(v.words)
 	}
 	v.n++
+	v.void(q)
 	q.at = -1
 	v.byS[id] = append(v.byS[id], q)
-	v.byP[s.P] = append(v.byP[s.P], q)
+	if id != s.P {
+		v.byP[s.P] = append(v.byP[s.P], q)
+	}
 	v.intern(id)
 	v.intern(s.P)
 	v.concern(id, s.P)
@@ -696,9 +786,7 @@ func (v *server) sit(s *Session, id uuid.UUID) *seat {
 	return q
 }
 
-func (q *seat) sets() [5]*set {
-	return [...]*set{&q.entryOf, &q.bodyOf, &q.seenBy, &q.shown, &q.shownTo}
-}
+func (q *seat) sets() [3]*set { return [...]*set{&q.entryOf, &q.shown, &q.shownTo} }
 
 func (v *server) rise(q *seat) {
 	v.unpart(q)
@@ -723,22 +811,45 @@ func (v *server) rise(q *seat) {
 	if v.byE[q.e] == q {
 		delete(v.byE, q.e)
 	}
+	for _, l := range q.seenBy {
+		o := v.seats[l]
+		o.bodies.del(q.slot)
+		o.odd = slices.DeleteFunc(o.odd, func(b body) bool { return int(b.slot) == q.slot })
+		v.suspect(o)
+	}
+	for _, t := range q.bodies {
+		v.seats[t].seenBy.del(q.slot)
+	}
+	for _, b := range q.odd {
+		v.seats[b.slot].seenBy.del(q.slot)
+	}
 	v.seats[q.slot] = nil
 	v.free = append(v.free, q.slot)
 	v.n--
+	v.pairs -= int(q.count)
+	v.in.del(q.slot)
+	if v.witness.has(q.slot) || v.narrow.has(q.slot) {
+		v.testified = true
+	}
+	v.witness.del(q.slot)
+	v.narrow.del(q.slot)
 	for _, o := range v.seats {
 		if o == nil {
 			continue
 		}
 		if o.shown.has(q.slot) {
-			o.version.Add(1)
+			o.count--
+			v.pairs--
+			o.note(q.Session)
+			v.mark(o)
 		}
 		for _, x := range o.sets() {
 			x.del(q.slot)
 		}
 		o.taken.del(q.slot)
 		o.apart.del(q.slot)
-		o.bodies = slices.DeleteFunc(o.bodies, func(b body) bool { return int(b.slot) == q.slot })
+		o.oneWay.del(q.slot)
+		o.believe(q.slot)
 	}
 	v.forget(func(p pair) bool { return p.has(q.slot) })
 	for i := range v.recent {
@@ -750,7 +861,7 @@ func (v *server) rise(q *seat) {
 }
 
 func (v *server) forget(which func(pair) bool) {
-	for _, m := range []map[pair]time.Time{v.gone, v.asym, v.absent, v.clash} {
+	for _, m := range []map[pair]time.Time{v.asym, v.absent, v.clash} {
 		for p := range m {
 			if which(p) {
 				delete(m, p)
@@ -764,7 +875,30 @@ func (v *server) forget(which func(pair) bool) {
 	}
 }
 
-func (v *server) mark(q *seat) { q.dirty, v.anyDirty = true, true }
+// mark has a turn work out a player's row.
+func (v *server) mark(q *seat) {
+	if !q.dirty {
+		q.dirty = true
+		v.dirty = append(v.dirty, q)
+	}
+}
+
+// suspect has a turn ask whether a player has vanished.
+func (v *server) suspect(q *seat) {
+	if !q.suspected {
+		q.suspected = true
+		v.suspected = append(v.suspected, q)
+	}
+}
+
+// moved notes that a player has just come where it is.
+func (v *server) moved(q *seat, now time.Time) {
+	q.movedAt = now
+	if !q.settling {
+		q.settling = true
+		v.settling = append(v.settling, q)
+	}
+}
 
 func (v *server) markAll() {
 	for _, q := range v.seats {
@@ -877,7 +1011,7 @@ func (v *server) listed(l *seat, t int) (poke bool) {
 	l.taken.del(t)
 	delete(v.asym, of(l.slot, t))
 	v.mark(l)
-	return !l.shown.has(t) || len(v.gone) > 0
+	return !l.shown.has(t) || len(l.gone) > 0
 }
 
 func (v *server) unlisted(l *seat, t int) (poke bool) {
@@ -892,11 +1026,87 @@ func (v *server) doubt(l *seat, t int, now time.Time) (poke bool) {
 	if !l.shown.has(t) || v.raw(l, t) {
 		return false
 	}
-	p := of(l.slot, t)
-	if _, ok := v.gone[p]; !ok {
-		v.gone[p] = now.Add(Grace)
-	}
+	v.wait(l, t, now)
 	return true
+}
+
+// wait gives somebody his time, unless it runs already, and tells when it ends.
+func (v *server) wait(l *seat, t int, now time.Time) (until time.Duration) {
+	at, ok := l.doubts(t)
+	if !ok {
+		l.gone = slices.Insert(l.gone, at, doubt{now.Add(Grace).Sub(v.born), uint16(t)})
+	}
+	if !l.doubting {
+		l.doubting = true
+		v.doubting = append(v.doubting, l)
+	}
+	return l.gone[at].until
+}
+
+// doubts finds the doubt of somebody.
+func (q *seat) doubts(t int) (int, bool) {
+	return slices.BinarySearchFunc(q.gone, uint16(t), func(d doubt, t uint16) int { return cmp.Compare(d.slot, t) })
+}
+
+// believe ends the doubt of somebody.
+func (q *seat) believe(t int) {
+	if at, ok := q.doubts(t); ok {
+		q.gone = slices.Delete(q.gone, at, at+1)
+	}
+}
+
+// hasBody tells whether a player's world has a body of somebody.
+func (q *seat) hasBody(t int) bool {
+	return q.bodies.has(t) || len(q.odd) > 0 && slices.ContainsFunc(q.odd, func(b body) bool { return int(b.slot) == t })
+}
+
+// whose tells of whom an entity is the body.
+func (v *server) whose(l *seat, id int32) (t int, ok bool) {
+	if at, ok := l.oddly(id); ok {
+		return int(l.odd[at].slot), true
+	}
+	if t := v.byE[id]; t != nil && l.bodies.has(t.slot) {
+		return t.slot, true
+	}
+	return 0, false
+}
+
+// drop takes a body away and tells whose it was. [server.bodyGone] has to follow.
+func (v *server) drop(l *seat, id int32) (t int, ok bool) {
+	if at, ok := l.oddly(id); ok {
+		t = int(l.odd[at].slot)
+		l.odd = slices.Delete(l.odd, at, at+1)
+		return t, true
+	}
+	if t := v.byE[id]; t != nil && l.bodies.del(t.slot) {
+		return t.slot, true
+	}
+	return 0, false
+}
+
+func (q *seat) oddly(id int32) (int, bool) {
+	return slices.BinarySearchFunc(q.odd, id, func(b body, id int32) int { return cmp.Compare(b.id, id) })
+}
+
+// outdate keeps the bodies that the server has shown of a player as those of a former stay, or of a former entity.
+func (v *server) outdate(t *seat) {
+	for _, at := range t.seenBy {
+		l := v.seats[at]
+		if !l.bodies.del(t.slot) {
+			continue
+		}
+		if i, ok := l.oddly(t.e); !ok {
+			l.odd = slices.Insert(l.odd, i, body{t.e, uint16(t.slot), t.stay})
+		}
+	}
+}
+
+// nameless takes its entity id from a player.
+func (v *server) nameless(q *seat) {
+	if v.byE[q.e] == q {
+		v.outdate(q)
+		delete(v.byE, q.e)
+	}
 }
 
 // raw tells whether evidence shows somebody to somebody now.
@@ -907,17 +1117,16 @@ func (v *server) raw(l *seat, t int) bool {
 	case TabList:
 		return l.entryOf.has(t)
 	}
-	return l.bodyOf.has(t) || l.entryOf.has(t) && !l.taken.has(t)
+	return l.entryOf.has(t) && !l.taken.has(t) || l.hasBody(t)
 }
 
 // spawned takes an entity in, if it is a player's body. live is whether it appears now.
 func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live bool, now time.Time) (poke bool) {
-	if i, ok := l.find(id); ok && live { // in its place
-		t := int(l.bodies[i].slot)
-		l.bodies = slices.Delete(l.bodies, i, i+1)
-		poke = v.bodyGone(l, t, false, now)
-	} else if ok {
+	if _, ok := v.whose(l, id); ok && !live {
 		return false
+	} else if ok { // in its place
+		t, _ := v.drop(l, id)
+		poke = v.bodyGone(l, t, false, now)
 	}
 	near := func(t *seat) bool {
 		if t == l || !t.in {
@@ -949,13 +1158,16 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 			return poke
 		}
 	}
-	i, _ := l.find(id)
-	l.bodies = slices.Insert(l.bodies, i, body{id, uint16(t.slot), t.stay})
+	known := l.hasBody(t.slot)
+	if v.byE[id] == t {
+		l.bodies.add(t.slot)
+	} else if i, ok := l.oddly(id); !ok {
+		l.odd = slices.Insert(l.odd, i, body{id, uint16(t.slot), t.stay})
+	}
 	l.had = true
-	if l.bodyOf.has(t.slot) {
+	if known {
 		return poke
 	}
-	l.bodyOf.add(t.slot)
 	t.seenBy.add(l.slot)
 	v.mark(l)
 	v.mark(t)
@@ -977,8 +1189,8 @@ func (v *server) came(l, t *seat, now time.Time) {
 	if l.apart.has(t.slot) {
 		l.apart.del(t.slot)
 		t.apart.del(l.slot)
-		l.version.Add(1)
-		t.version.Add(1)
+		l.note(t.Session)
+		t.note(l.Session)
 	}
 	delete(v.asym, p)
 	delete(v.absent, p)
@@ -1005,7 +1217,7 @@ func (v *server) came(l, t *seat, now time.Time) {
 	for _, q := range v.seats {
 		if q != nil && q.apart != nil && v.rule.Bodies == Learn && v.ages {
 			q.apart = nil
-			q.version.Add(1)
+			v.void(q)
 		}
 	}
 	if v.points >= culling && !v.culls && v.rule.Bodies == Learn {
@@ -1013,7 +1225,7 @@ func (v *server) came(l, t *seat, now time.Time) {
 		for _, q := range v.seats {
 			if q != nil {
 				q.taken, q.apart = nil, nil
-				q.version.Add(1)
+				v.void(q)
 				v.mark(q)
 			}
 		}
@@ -1023,11 +1235,10 @@ func (v *server) came(l, t *seat, now time.Time) {
 
 // bodyGone notes that one body of somebody is gone; told is whether the server has said so of this one.
 func (v *server) bodyGone(l *seat, t int, told bool, now time.Time) (poke bool) {
-	if slices.ContainsFunc(l.bodies, func(b body) bool { return int(b.slot) == t }) {
+	if l.hasBody(t) {
 		return false
 	}
 	o := v.seats[t]
-	l.bodyOf.del(t)
 	v.mark(l)
 	if o == nil {
 		return false
@@ -1043,46 +1254,51 @@ func (v *server) bodyGone(l *seat, t int, told bool, now time.Time) (poke bool) 
 
 // prove takes away what was taken for the body of one whom the server shows by his own id.
 func (v *server) prove(t *seat, now time.Time) {
-	for _, l := range v.seats {
-		if l == nil || !l.bodyOf.has(t.slot) {
-			continue
-		}
-		l.bodies = slices.DeleteFunc(l.bodies, func(b body) bool { return int(b.slot) == t.slot && b.id != t.e })
+	for _, at := range slices.Clone(t.seenBy) {
+		l := v.seats[at]
+		l.odd = slices.DeleteFunc(l.odd, func(b body) bool { return int(b.slot) == t.slot && b.id != t.e })
 		v.bodyGone(l, t.slot, false, now)
 	}
 }
 
 // enter puts a player into a world.
 func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
-	for i, word := range q.bodyOf {
-		for ; word != 0; word &= word - 1 {
-			t := i*64 + bits.TrailingZeros64(word)
-			q.bodyOf.del(t)
-			if o := v.seats[t]; o != nil {
-				o.seenBy.del(q.slot)
-				v.mark(o)
-			}
+	v.outdate(q)
+	bodies, odd := q.bodies, q.odd
+	q.bodies, q.odd = q.bodies[:0], nil
+	left := func(t int) {
+		if o := v.seats[t]; o.seenBy.del(q.slot) {
+			v.mark(o)
 			v.doubt(q, t, now)
 		}
 	}
-	q.bodies = q.bodies[:0]
+	for _, t := range bodies {
+		left(int(t))
+	}
+	for _, b := range odd {
+		left(int(b.slot))
+	}
 	q.stay++
-	q.movedAt = now
+	v.moved(q, now)
 	if q.dead {
 		q.dead, q.diedAt = false, now
 	}
 	q.taken = nil
 	if q.apart != nil {
 		q.apart = nil
-		q.version.Add(1)
+		v.void(q)
 	}
 	for _, o := range v.seats {
-		if o != nil {
-			if o.apart.has(q.slot) {
-				o.version.Add(1)
-			}
-			o.taken.del(q.slot)
+		if o == nil || o.taken == nil && o.apart == nil {
+			continue
+		}
+		if o.apart.has(q.slot) {
+			o.note(q.Session)
 			o.apart.del(q.slot)
+		}
+		if o.taken.has(q.slot) {
+			o.taken.del(q.slot)
+			v.mark(o)
 		}
 	}
 	for p := range v.lost {

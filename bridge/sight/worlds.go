@@ -47,7 +47,7 @@ func (v *server) assign(q *seat) (changed bool) {
 		return false
 	}
 	parts := v.worlds[q.world]
-	best := -1
+	best := int32(-1)
 	if q.at >= 0 {
 		if ok, _ := v.fits(q, parts[q.at]); ok {
 			best = q.at
@@ -58,6 +58,7 @@ func (v *server) assign(q *seat) (changed bool) {
 	if best < 0 || q.at < 0 {
 		best = -1
 		for i, p := range parts {
+			i := int32(i)
 			if p.members == 0 || i == q.at && p.members == 1 {
 				continue
 			}
@@ -77,13 +78,13 @@ func (v *server) assign(q *seat) (changed bool) {
 			for i, p := range parts {
 				if p.members == 0 {
 					*p = part{}
-					best = i
+					best = int32(i)
 					break
 				}
 			}
 		}
 		if best < 0 {
-			best = len(parts)
+			best = int32(len(parts))
 			parts = append(parts, new(part))
 			v.worlds[q.world] = parts
 		}
@@ -96,11 +97,14 @@ func (v *server) assign(q *seat) (changed bool) {
 			*parts[best] = part{}
 		}
 		parts[best].members++
-		if q.part.Swap(int32(best)) != int32(best) {
+		if q.part.Swap(best) != best {
 			changed = true
+			if !q.parting {
+				q.parting = true
+				v.parting = append(v.parting, q)
+			}
 		}
 		if changed {
-			q.version.Add(1)
 			v.mark(q)
 		}
 	}

@@ -152,10 +152,6 @@ func (p *Player) Hide(ids ...uuid.UUID) { p.Sight.Hide(ids...) }
 // HideAll empties the list.
 func (p *Player) HideAll() { p.Sight.HideAll() }
 
-// SightVersion counts the changes of whom the player is shown, and of who stands in the player's place: equal numbers mean
-// that neither has changed.
-func (p *Player) SightVersion() uint64 { return p.Sight.Version() }
-
 // Registry knows the players who are on the proxy now.
 type Registry struct {
 	changed chan struct{}
@@ -239,6 +235,21 @@ func (r *Registry) All() []*Player {
 
 // Sights are all servers' sights: their rules, and who has vanished.
 func (r *Registry) Sights() *sight.Network { return r.sights }
+
+// NextSight takes a player of whom whom it is shown has changed since it was taken the last time, nil when there is none;
+// [Player.EachNews] says what. Like [Registry.Changed] it serves one reader.
+func (r *Registry) NextSight() *Player {
+	if s := r.sights.Next(); s != nil {
+		return s.Self.(*Player)
+	}
+	return nil
+}
+
+// Revealed calls for every player of whom it has changed since the last call whether everybody may know of them. It
+// serves one reader, and must not call the registry.
+func (r *Registry) Revealed(visit func(*Player)) {
+	r.sights.Revealed(func(s *sight.Session) { visit(s.Self.(*Player)) })
+}
 
 // Settle works out whom everybody is shown now, who has vanished and who stands in one place. changed is whether that is
 // anything new; next is when it has to be asked again even if nothing happens, zero for never.

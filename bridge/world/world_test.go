@@ -125,10 +125,27 @@ func TestSight(t *testing.T) {
 	a.Show(mod.ID)
 	settle := func() { now = now.Add(time.Second); r.Settle(now) }
 	settle()
-	v := p.SightVersion()
+	news := func() (of []*Player) {
+		for l := r.NextSight(); l != nil; l = r.NextSight() {
+			if whole := l.EachNews(func(o *Player, shown, apart bool) {
+				if l == p {
+					of = append(of, o)
+				}
+				if apart {
+					t.Errorf("%v is apart", o.ID)
+				}
+			}); whole && l == p {
+				of = append(of, nil)
+			}
+		}
+		return of
+	}
+	if got := news(); len(got) == 0 || got[len(got)-1] != nil {
+		t.Errorf("the first news are not the whole: %v", got)
+	}
 	p.Show(a.ID)
 	settle()
-	if p.SightVersion() != v || !p.Sees(a) || !p.Sees(b) || p.Sees(mod) {
+	if got := news(); got != nil || !p.Sees(a) || !p.Sees(b) || p.Sees(mod) {
 		t.Error("wrong sight after three were shown")
 	}
 	if !p.Knows(a) || p.Knows(mod) || !mod.Knows(p) {
@@ -136,7 +153,7 @@ func TestSight(t *testing.T) {
 	}
 	p.Hide(a.ID)
 	settle()
-	if p.SightVersion() == v || p.Sees(a) || !p.Knows(a) || !a.Sees(p) {
+	if got := news(); !slices.Equal(got, []*Player{a}) || p.Sees(a) || !p.Knows(a) || !a.Sees(p) {
 		t.Error("one of three hides her: she is not shown there, and known of all the same")
 	}
 	mod.SetFacts(Facts{Place: r.Place("b", "w")})

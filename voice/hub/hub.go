@@ -33,7 +33,7 @@ const (
 
 	gap      = 2 * time.Millisecond // at least, between two turns
 	rest     = 4                    // a turn is followed by at least so many times its own length of quiet
-	lookTime = 2 * time.Millisecond // of one turn, for reading what players see
+	lookTime = 2 * time.Millisecond // of one turn, for reading what players see, or as much as all else in the last one
 	tellTime = 5 * time.Millisecond // of one turn, for rosters
 
 	tellAgain = 5 * time.Millisecond   // between looks whether a roster has left
@@ -142,6 +142,7 @@ type Hub struct {
 	members  []*Member
 	byID     map[uuid.UUID]*Member
 	players  []*world.Player // who was on the proxy in the last turn
+	took     time.Duration   // the last turn, but for the looks
 	poses    int             // members with pose
 
 	sessions    uint64
@@ -181,7 +182,7 @@ func New(reg *world.Registry, p route.Policy) *Hub {
 		reg: reg, policy: p, wake: make(chan struct{}, 1), ended: make(chan struct{}), Log: slog.Default(),
 		ranges: 1, groups: group.New(group.Limits{}), mutes: mute.New(), relation: relation.NewCompiler(),
 		muteKnown: make(map[*world.Player]mute.State),
-		compiler:  route.NewCompiler(p), book: roster.New(), byID: make(map[uuid.UUID]*Member),
+		compiler:  route.NewCompiler(reg, p), book: roster.New(), byID: make(map[uuid.UUID]*Member),
 	}
 	h.compiler.SetGroups(h.groups)
 	return h
@@ -287,6 +288,7 @@ func (h *Hub) Run(ctx context.Context) {
 
 // turn brings everything up to date. It returns after how long another one is due without anybody's asking, or 0.
 func (h *Hub) turn(now time.Time) (next time.Duration) {
+	begun := time.Now()
 	h.mu.Lock()
 	inbox := h.inbox
 	h.inbox = nil
@@ -311,12 +313,15 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 		next = sooner(next, max(due.Sub(now), soon))
 	}
 	h.compiler.Reveal()
+	looks, most := time.Now(), max(lookTime, h.took)
 	for !h.compiler.Look(16) {
-		if time.Since(now) > lookTime {
+		if time.Since(looks) > most {
 			next = soon
 			break
 		}
 	}
+	looked := time.Since(looks)
+	defer func() { h.took = time.Since(begun) - looked }()
 	for _, due := range []time.Time{h.judge(now), h.groups.Expire(now)} {
 		if !due.IsZero() {
 			next = sooner(next, max(due.Sub(now), soon))

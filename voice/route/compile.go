@@ -3,6 +3,7 @@ package route
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
@@ -47,15 +48,16 @@ type Compiler struct {
 	free    []int
 	words   int    // length of every set
 	epochs  uint64 // the last one given out
-	next    int    // slot at which Look goes on
+	reg     *world.Registry
 
-	public   set // of whom everybody may know, as of Reveal
+	public   set   // of whom everybody may know, as of Reveal
+	fresh    []int // slots in which public may be wrong
 	groups   Groups
 	declared *relation.Table
 
 	soundboardOff bool
 	// Scratch of one call.
-	fresh       [2]set
+	walked      [2]set
 	gatherings  map[*world.Place]*gathering
 	gatheringOf []*gathering // by slot
 	spectators  set
@@ -72,9 +74,9 @@ type gathering struct {
 	zones  []gain.Region
 }
 
-// NewCompiler returns a compiler without members.
-func NewCompiler(p Policy) *Compiler {
-	return &Compiler{policy: p, gatherings: make(map[*world.Place]*gathering)}
+// NewCompiler returns a compiler without members, which is the reader of what changes in a world.
+func NewCompiler(reg *world.Registry, p Policy) *Compiler {
+	return &Compiler{reg: reg, policy: p, gatherings: make(map[*world.Place]*gathering)}
 }
 
 // Add takes a member in. It hears and is heard once rosters have told of it; see [Compiler.Tell].
@@ -104,29 +106,27 @@ func (c *Compiler) Add(m *Member) {
 		c.public = append(c.public, 0)
 	}
 	m.Player.Seat = slot + 1
-	m.sight = m.Player.SightVersion() - 1 // Look has to look
+	m.Player.LookAgain() // whom it is shown is read by a Look
 	c.epochs++
 	m.epoch = c.epochs
-	for _, o := range c.members { // the newcomer is read as a whole, and who was there before for the newcomer alone
-		if o == nil || o == m {
-			continue
-		}
-		shown, apart := o.Player.Shown(m.Player)
-		if shown {
-			o.shown.add(slot)
-			m.shownTo.add(o.Slot())
-			if !apart {
-				o.close.add(slot)
-				m.closeTo.add(o.Slot())
-			}
-			o.sees.add(slot)
-			o.view++
-		}
-	}
 	copy(m.sees, c.public)
 	m.sees.add(slot)
 	m.view++
+	m.Player.EachShownTo(func(p *world.Player, apart bool) { // and whom who was there before is shown goes on but for the newcomer
+		if o := c.member(p); o != nil {
+			c.see(o, slot, true, apart)
+		}
+	})
+	c.fresh = append(c.fresh, slot)
 	m.slot.Store(int32(slot) + 1)
+}
+
+// member is the member that a player is, nil without voice.
+func (c *Compiler) member(p *world.Player) *Member {
+	if slot := p.Seat - 1; slot >= 0 && slot < len(c.members) && c.members[slot] != nil && c.members[slot].Player == p {
+		return c.members[slot]
+	}
+	return nil
 }
 
 // Drop forgets a member. Tables that are published already still hold it until the next one.
@@ -173,67 +173,78 @@ func (c *Compiler) SetPolicy(p Policy) { c.policy = p }
 
 // Reveal reads who is public: of whom everybody may know, wherever they are.
 func (c *Compiler) Reveal() {
-	changed := false
-	for slot, m := range c.members {
-		if m != nil && m.Player.Sight.Public() != c.public.has(slot) {
-			c.public[slot/64] ^= 1 << (slot % 64)
-			changed = true
+	c.reg.Revealed(func(p *world.Player) { c.fresh = append(c.fresh, p.Seat-1) })
+	c.fresh = slices.DeleteFunc(c.fresh, func(slot int) bool {
+		if slot < 0 || slot >= len(c.members) || c.members[slot] == nil || c.members[slot].Player.Sight.Public() == c.public.has(slot) {
+			return true
 		}
-	}
-	if !changed {
-		return
-	}
+		c.public[slot/64] ^= 1 << (slot % 64)
+		return false
+	})
 	for _, m := range c.members {
-		if m != nil {
+		switch {
+		case m == nil:
+		case len(c.fresh) > c.words:
 			c.resee(m)
+		default:
+			for _, slot := range c.fresh {
+				c.reseeOne(m, slot)
+			}
 		}
 	}
+	c.fresh = c.fresh[:0]
 }
 
 // Look reads again whom the players are shown, of at most so many players for whom that has changed, and tells whether
 // that was all. A server that shows one more player to a thousand changes a thousand sights at once, which is more than
 // one turn may cost: call it again, now or in the next turn; it goes on where it stopped.
 func (c *Compiler) Look(players int) (done bool) {
-	for range c.members {
-		if c.next >= len(c.members) {
-			c.next = 0
+	for range players {
+		p := c.reg.NextSight()
+		if p == nil {
+			return true
 		}
-		m := c.members[c.next]
-		if m != nil && m.sight != m.Player.SightVersion() {
-			if players == 0 {
-				return false
+		m := c.member(p)
+		if whole := p.EachNews(func(o *world.Player, shown, apart bool) {
+			if m != nil && c.member(o) != nil {
+				c.see(m, o.Seat-1, shown, apart)
 			}
-			players--
+		}); whole && m != nil {
 			c.look(m)
 		}
-		c.next++
 	}
-	return true
+	return false
 }
 
-// look reads one member's sight.
+// see notes whether a member is shown the one in a slot, and whether both are apart.
+func (c *Compiler) see(m *Member, slot int, shown, apart bool) {
+	o, mine := c.members[slot], m.Slot()
+	m.shown.put(slot, shown)
+	o.shownTo.put(mine, shown)
+	m.close.put(slot, shown && !apart)
+	o.closeTo.put(mine, shown && !apart)
+	c.reseeOne(m, slot)
+}
+
+// look reads one member's whole sight.
 func (c *Compiler) look(m *Member) {
-	m.sight = m.Player.SightVersion() // before the reading: a change during it is read again
-	shown, near := c.blank(c.fresh[0]), c.blank(c.fresh[1])
-	c.fresh = [2]set{shown, near}
-	m.Player.EachShown(func(o *world.Player, apart bool) {
-		slot := o.Seat - 1
-		if slot < 0 || slot >= len(c.members) || c.members[slot] == nil || c.members[slot].Player != o {
-			return // without voice
+	shown, near := c.blank(c.walked[0]), c.blank(c.walked[1])
+	c.walked = [2]set{shown, near}
+	m.Player.EachShown(func(p *world.Player, apart bool) {
+		if c.member(p) == nil {
+			return
 		}
-		shown.add(slot)
+		shown.add(p.Seat - 1)
 		if !apart {
-			near.add(slot)
+			near.add(p.Seat - 1)
 		}
 	})
 	turn := func(mine, now set, theirs func(o *Member) set) {
 		for i, word := range now {
 			for diff := mine[i] ^ word; diff != 0; diff &= diff - 1 {
 				slot := i*64 + bits.TrailingZeros64(diff)
-				if o := c.members[slot]; word>>(slot%64)&1 != 0 {
-					theirs(o).add(m.Slot())
-				} else if o != nil {
-					theirs(o).del(m.Slot())
+				if o := c.members[slot]; o != nil {
+					theirs(o).put(m.Slot(), word>>(slot%64)&1 != 0)
 				}
 			}
 			mine[i] = word
@@ -242,6 +253,23 @@ func (c *Compiler) look(m *Member) {
 	turn(m.shown, shown, func(o *Member) set { return o.shownTo })
 	turn(m.close, near, func(o *Member) set { return o.closeTo })
 	c.resee(m)
+}
+
+// reseeOne works out anew whether a member may know of the one in a slot.
+func (c *Compiler) reseeOne(m *Member, slot int) {
+	now := m.shown.has(slot) || c.public.has(slot) || slot == m.Slot()
+	if now == m.sees.has(slot) {
+		return
+	}
+	m.sees.put(slot, now)
+	m.view++
+	if !now {
+		if m.told.has(slot) {
+			c.members[slot].heard.del(m.Slot())
+		}
+		m.named.del(slot) // who comes back has to be told of again
+		m.told.del(slot)
+	}
 }
 
 // resee works out anew whom a member may know of.

@@ -55,7 +55,7 @@ func newRoom(t testing.TB, p Policy) *room {
 		p.Gain = gain.Rules{Default: 48, Worlds: p.Gain.Worlds, Whisper: p.Gain.Whisper, Shout: p.Gain.Shout}
 	}
 	reg := world.New()
-	return &room{t: t, reg: reg, place: reg.Place("survival", "overworld"), c: NewCompiler(p)}
+	return &room{t: t, reg: reg, place: reg.Place("survival", "overworld"), c: NewCompiler(reg, p)}
 }
 
 // join adds a member who stands at x, and sees nobody yet.

@@ -56,7 +56,6 @@ type Member struct {
 
 	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the speaker's reader
 
-	sight uint64 // version of the player's sight that shown was read at
 	epoch uint64 // differs whenever streams to this listener must be new ones
 	// sees holds whom the member may know about, by speaker's slot: those whom it is shown, everybody who has not vanished
 	// and always itself. named and told, parts of it, whom the last roster made for it and the last one sent to it named.
@@ -78,6 +77,14 @@ type set []uint64
 func (s set) has(i int) bool { return s[i/64]>>(i%64)&1 != 0 }
 func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
 func (s set) del(i int)      { s[i/64] &^= 1 << (i % 64) }
+
+func (s set) put(i int, in bool) {
+	if in {
+		s.add(i)
+	} else {
+		s.del(i)
+	}
+}
 
 func (s set) empty() bool {
 	for _, word := range s {

@@ -66,7 +66,8 @@ func (e *ear) take() []route.Frame {
 }
 
 func build(t *testing.T) *house {
-	h := &house{t: t, reg: world.New(), comp: route.NewCompiler(route.Policy{Gain: gain.Rules{Default: 48}})}
+	reg := world.New()
+	h := &house{t: t, reg: reg, comp: route.NewCompiler(reg, route.Policy{Gain: gain.Rules{Default: 48}})}
 	h.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
 	h.set = New(Config{Table: h.table.Load, Place: h.reg.Place})
 	t.Cleanup(h.set.Close)

@@ -1,0 +1,98 @@
+package hub
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/voice/gain"
+	"github.com/earshot-mc/earshot/voice/route"
+)
+
+// throng is a hub with n members on backends of so many each, whose lists have everybody there.
+type throng struct {
+	reg *world.Registry
+	hub *Hub
+	ids []uuid.UUID
+	all []*Member
+	per int
+	now time.Time
+}
+
+func newThrong(n, per int) *throng {
+	reg := world.New()
+	x := &throng{reg: reg, hub: New(reg, route.Policy{Gain: gain.Rules{Default: 48}}), per: per, now: time.Now()}
+	for i := range n {
+		x.ids = append(x.ids, uuid.UUID{0: byte(i), 1: byte(i >> 8), 15: 1})
+	}
+	for i := range n {
+		x.all = append(x.all, x.join(i))
+	}
+	return x
+}
+
+// join is a player who comes with an entry of everybody on the backend.
+func (x *throng) join(i int) *Member {
+	p := x.reg.Add(x.ids[i], "somebody")
+	b := i / x.per
+	place := x.reg.Place(fmt.Sprint("b", b), "overworld")
+	p.SetFacts(world.Facts{Place: place})
+	p.Show(x.ids[b*x.per : min((b+1)*x.per, len(x.ids))]...)
+	p.SetPose(&world.Pose{Place: place})
+	return x.hub.Join(p, silent{}, caps.Set{Status: 1})
+}
+
+// settle makes turns until nothing changes any more.
+func (x *throng) settle() (turns int) {
+	for turns < 1000 {
+		turns++
+		x.now = x.now.Add(time.Second)
+		next := x.hub.turn(x.now)
+		x.hub.tellAll(x.now, true)
+		if next == 0 && turns > 3 {
+			break
+		}
+	}
+	return turns
+}
+
+// BenchmarkOneChange is a turn in which one thing has changed, by the members and by what has.
+func BenchmarkOneChange(b *testing.B) {
+	for _, size := range []struct{ n, per int }{{1000, 1000}, {5000, 5000}, {5000, 100}} {
+		x := newThrong(size.n, size.per)
+		x.settle()
+		for _, c := range []struct {
+			name string
+			do   func(i int)
+		}{
+			{"nothing", func(int) {}},
+			{"facts", func(i int) {
+				p := x.all[i%size.n].Player
+				f := *p.Facts()
+				f.OpLevel = (f.OpLevel + 1) % 4
+				p.SetFacts(f)
+			}},
+			{"hidden", func(i int) {
+				p, o := x.all[i/2%size.n].Player, x.ids[i/2%size.n/size.per*size.per]
+				if i%2 == 0 {
+					p.Hide(o)
+				} else {
+					p.Show(o)
+				}
+			}},
+		} {
+			b.Run(fmt.Sprintf("members=%d/backends=%d/%s", size.n, size.n/size.per, c.name), func(b *testing.B) {
+				b.ReportAllocs()
+				for i := 0; b.Loop(); i++ {
+					c.do(i)
+					x.now = x.now.Add(20 * time.Millisecond)
+					x.hub.turn(x.now)
+				}
+			})
+		}
+	}
+}
