@@ -1,21 +1,27 @@
 # Every target installs what it lacks; a second run installs nothing.
-# The tag leaves opusfile out of the Opus binding: we need libopus alone, and
-# only for tests and bots, so `build` and `run` need nothing but Go.
+# The tag takes libopus in, and leaves opusfile out of its binding. Where there is
+# no C compiler or no libopus, `build` and `run` do without: they need nothing but
+# Go, and speakers then play Ogg Opus files alone.
 export GOFLAGS := -tags=nolibopusfile
+OPUS := $(shell { command -v $${CC:-cc} && pkg-config --exists opus; } >/dev/null 2>&1 && echo 1 || echo 0)
 export PATH := $(CURDIR)/itest/.node/node_modules/.bin:$(PATH)
 
 VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 FUZZTIME ?= 30s
 ARGS ?=
 
-.PHONY: build run test soak race fuzz bench lint deps deps-c deps-node
+.PHONY: build run check test soak race fuzz bench lint deps deps-c deps-node
 
 build:
 	@mkdir -p bin
-	CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/earshot ./cmd/earshot
+	CGO_ENABLED=$(OPUS) go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/earshot ./cmd/earshot
 
 run: build
 	bin/earshot run $(ARGS)
+
+# What needs neither Node nor a C compiler, in three minutes at most.
+check:
+	@CGO_ENABLED=0 sh itest/tell.sh "testing what needs only Go" go test -timeout 10m $$(go list ./... | grep -v /itest)
 
 test: deps
 	@sh itest/tell.sh "testing all packages: some take minutes" go test -timeout 30m ./...
@@ -44,6 +50,7 @@ bench: deps
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; }
 	go vet ./...
+	GOFLAGS= CGO_ENABLED=0 go vet ./...
 	go tool staticcheck ./...
 	@for os in windows darwin; do echo "build for $$os"; CGO_ENABLED=0 GOOS=$$os go build -o /dev/null ./cmd/earshot || exit 1; done
 

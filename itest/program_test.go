@@ -21,7 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/itest/peer"
 )
 
-// binary builds the program once: as a release is built, or with the race detector where the test itself has it.
+// binary builds the program once: as make build does where libopus is, or with the race detector where the test itself has it.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "earshot-itest")
 	if err != nil {
@@ -29,7 +29,6 @@ var binary = sync.OnceValues(func() (string, error) {
 	}
 	file := filepath.Join(dir, "earshot")
 	cmd := exec.Command("go", "build", "-o", file, "../cmd/earshot")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if raced {
 		cmd = exec.Command("go", "build", "-race", "-o", file, "../cmd/earshot")
 	}

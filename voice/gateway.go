@@ -53,6 +53,7 @@ type Config struct {
 	// Sounds is the directory of the files that administrators' speakers play; empty is none. Speakers keeps what they are;
 	// nil keeps nothing. [State.Speakers] is one.
 	Sounds   string
+	Convert  speaker.Converter // of files that cannot be sent as they are; nil: they are not played
 	Speakers SpeakerStore
 
 	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
@@ -140,7 +141,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	if err := g.SetDeclared(cfg.Declared); err != nil { // and now everything is in force that was there before
 		g.log.Error("what the configuration declares cannot be used", "error", err)
 	}
-	g.keepSpeakers(cfg.Sounds, cfg.Speakers)
+	g.keepSpeakers(cfg.Sounds, cfg.Convert, cfg.Speakers)
 	return g
 }
 

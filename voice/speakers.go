@@ -15,13 +15,13 @@ type SpeakerStore interface {
 }
 
 // keepSpeakers opens the book of speakers with what is stored of them, and follows what others store.
-func (g *Gateway) keepSpeakers(sounds string, kept SpeakerStore) {
+func (g *Gateway) keepSpeakers(sounds string, convert speaker.Converter, kept SpeakerStore) {
 	ended := func(name, file string, err error) {
 		g.log.Warn("a speaker has ended its file", "speaker", name, "file", file, "error", err)
 	}
 	if kept == nil {
 		g.book = speaker.NewBook(g.speakers, speaker.Sounds(sounds), nil)
-		g.book.Ended = ended
+		g.book.Ended, g.book.Convert = ended, convert
 		return
 	}
 	g.book = speaker.NewBook(g.speakers, speaker.Sounds(sounds), func(put []speaker.Record, gone []uuid.UUID) {
@@ -29,7 +29,7 @@ func (g *Gateway) keepSpeakers(sounds string, kept SpeakerStore) {
 		g.saved.Store(&saved)
 		kept.Save(put, gone, func() { close(saved) })
 	})
-	g.book.Ended = ended
+	g.book.Ended, g.book.Convert = ended, convert
 	if err := g.book.Apply(kept.Load(), nil); err != nil {
 		g.log.Error("some of the stored speakers cannot be set up, and stay stored", "error", err)
 	}

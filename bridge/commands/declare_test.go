@@ -101,6 +101,9 @@ func (s *speaking) Play(name, file string, loop bool) (time.Duration, error) {
 	}
 	at := s.of(name)
 	at.File, at.Loop, at.From = file, loop, uuid.Nil
+	if strings.HasSuffix(file, ".mp3") {
+		return 0, nil // not known
+	}
 	return 90 * time.Second, nil
 }
 func (s *speaking) Relay(name string, player uuid.UUID) error {
@@ -114,7 +117,7 @@ func (s *speaking) Stop(name string) bool {
 	at.File, at.From = "", uuid.Nil
 	return was
 }
-func (s *speaking) Sounds() []string { return []string{"gong.opus", "two words.opus"} }
+func (s *speaking) Sounds() []string { return []string{"gong.opus", "two words.opus", "song.mp3"} }
 func (s *speaking) Where(id uuid.UUID) (Spot, bool) {
 	return Spot{"lobby", "minecraft:overworld", 1.23456, 64, -3}, id == notch
 }
@@ -172,7 +175,7 @@ func TestSpeakers(t *testing.T) {
 		"voice speaker move STAGE 4 5 6", "voice speaker move stage", "voice speaker move stage 1 2", "voice speaker move none 1 2 3",
 		"voice speaker volume stage 80", "voice speaker volume stage 101", "voice speaker volume stage -1", "voice speaker range stage 40.5", "voice speaker range stage 0", "voice speaker range none 3", "voice speaker range stage",
 		"voice speaker allow stage jeb_ notch", "voice speaker allow stage nobody", "voice speaker allow stage Bob", "voice speaker allow stage Everybody",
-		"voice speaker play stage gong.opus", "voice speaker list", "voice speaker play stage two words.opus LOOP", "voice speaker list", "voice speaker play stage none.opus", "voice speaker play stage",
+		"voice speaker play stage song.mp3", "voice speaker play stage song.mp3 loop", "voice speaker play stage gong.opus", "voice speaker list", "voice speaker play stage two words.opus LOOP", "voice speaker list", "voice speaker play stage none.opus", "voice speaker play stage",
 		"voice speaker relay stage notch", "voice speaker list", "voice speaker relay stage Bob", "voice speaker stop stage", "voice speaker stop stage", "voice speaker stop none", "voice speaker remove stage", "voice speaker remove none"),
 		"Type /voice speaker <create|remove|move|volume|range|allow|list|play|relay|stop>.", there, "Stage: lobby minecraft:the_end 1 -2.5 30, volume 100 %, range 16", "There is a speaker Stage already.",
 		"There is no server nowhere. Servers: lobby, Survival, broken, empty.", "NaN is no number from -30000000 to 30000000.", "1e9 is no number from -30000000 to 30000000.",
@@ -182,6 +185,7 @@ func TestSpeakers(t *testing.T) {
 		"0 is no number from 1 to 1024.", noSpeaker, "Type /voice speaker range <speaker> <blocks>.",
 		"Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, for Notch, jeb_", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, for nobody",
 		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5",
+		"Stage plays song.mp3.", "Stage plays song.mp3 over and over.",
 		"Stage plays gong.opus, which lasts 1m30s.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays gong.opus",
 		"Stage plays two words.opus, which lasts 1m30s, over and over.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays two words.opus over and over",
 		"That did not work: there is no file none.opus", "Type /voice speaker play <speaker> <file> [loop].",
@@ -215,7 +219,7 @@ func TestDeclareCompletion(t *testing.T) {
 		"/voice speaker ":                "allow create list move play range relay remove stop volume",
 		"/voice speaker create Hall ":    "broken empty lobby Survival",
 		"/voice speaker play st":         "Stage",
-		"/voice speaker play Stage ":     "gong.opus",
+		"/voice speaker play Stage ":     "gong.opus song.mp3",
 		"/voice speaker play Stage g l":  "loop",
 		"/voice speaker allow Stage e":   "everybody",
 		"/voice speaker allow Stage a j": "jeb_",

@@ -295,6 +295,9 @@ func (c *Commands) speakerPlay(src Source, args []string, raw string) (understoo
 	if err != nil {
 		return true, err
 	}
+	if length == 0 { // known only once it has been played
+		k += "-on"
+	}
 	c.answer(src, k, "speaker", s.Name, "file", file, "duration", span(length))
 	return true, nil
 }

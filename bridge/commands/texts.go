@@ -316,6 +316,8 @@ var english = map[key]string{
 	"voice-speaker-removed":    "<gray>The speaker <yellow><speaker></yellow> is gone.",
 	"voice-speaker-plays":      "<gray><yellow><speaker></yellow> plays <yellow><file></yellow>, which lasts <yellow><duration></yellow>.",
 	"voice-speaker-loops":      "<gray><yellow><speaker></yellow> plays <yellow><file></yellow>, which lasts <yellow><duration></yellow>, over and over.",
+	"voice-speaker-plays-on":   "<gray><yellow><speaker></yellow> plays <yellow><file></yellow>.",
+	"voice-speaker-loops-on":   "<gray><yellow><speaker></yellow> plays <yellow><file></yellow> over and over.",
 	"voice-speaker-relays":     "<gray><yellow><speaker></yellow> carries the voice of <yellow><player></yellow>, to those who may hear him: on his server, or by a group or a declared voice.",
 	"voice-speaker-stopped":    "<gray><yellow><speaker></yellow> is silent.",
 	"voice-speaker-silent":     "<red><yellow><speaker></yellow> plays nothing.",

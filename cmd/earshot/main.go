@@ -92,7 +92,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		help(stdout)
 		return 0
 	case "version":
-		fmt.Fprintf(stdout, "earshot %s (%s, %s/%s)\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		fmt.Fprintf(stdout, "earshot %s (%s, %s/%s, %s)\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH, network.Sounds())
 		return 0
 	case "texts":
 		english := commands.English()

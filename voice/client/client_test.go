@@ -1,3 +1,5 @@
+//go:build cgo && nolibopusfile
+
 package client
 
 import (
@@ -21,15 +23,12 @@ import (
 
 	"github.com/gobwas/ws"
 	"github.com/google/uuid"
-	"go.uber.org/goleak"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/opus"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var (
 	alice = uuid.MustParse("11111111-1111-4111-8111-111111111111")

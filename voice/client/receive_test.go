@@ -1,3 +1,5 @@
+//go:build cgo && nolibopusfile
+
 package client
 
 import (

@@ -1,9 +1,8 @@
+//go:build cgo && nolibopusfile
+
 package opus
 
 import "fmt"
-
-// MaxLong is how many samples one packet holds at most, in sound that comes from elsewhere: 120 ms.
-const MaxLong = 6 * FrameSize
 
 // DecodeLong is Decode for packets of any duration, as files have them. pcm needs room for MaxLong samples; it returns
 // how many the packet held.

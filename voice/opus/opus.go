@@ -1,6 +1,10 @@
+//go:build cgo && nolibopusfile
+
 // Package opus turns sound into the frames that the voice protocol carries and
 // back: 20 ms of 48 kHz mono, 960 samples, in one packet of at most 1275 bytes.
-// It is the one door to libopus, and thereby to cgo.
+// It is the one door to libopus, and thereby to cgo: only a build with the tag
+// nolibopusfile, which the Makefile sets where a C compiler and libopus are
+// there, has it. Without, everything here fails with [ErrMissing].
 package opus
 
 import (
@@ -9,11 +13,8 @@ import (
 	"github.com/hraban/opus"
 )
 
-const (
-	SampleRate = 48000 // Hz
-	FrameSize  = 960   // samples of one frame, 20 ms
-	MaxPacket  = 1275  // bytes, the longest that the protocol carries
-)
+// Built reports whether this program can encode and decode.
+const Built = true
 
 // bitrate is what voice mods use; speech is transparent at it.
 const bitrate = 48_000

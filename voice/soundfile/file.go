@@ -13,6 +13,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"time"
 
 	"github.com/gopxl/beep/v2"
 	"github.com/gopxl/beep/v2/flac"
@@ -42,6 +43,7 @@ var ErrUnknown = errors.New("sound file: neither wav, mp3, flac, Ogg Vorbis nor 
 type File struct {
 	src    io.Closer
 	format string
+	length time.Duration
 	from   beep.Streamer // of 48 kHz
 	stereo [opus.FrameSize][2]float64
 	err    error // what it ended with
@@ -67,6 +69,9 @@ func New(src io.ReadSeekCloser) (*File, error) {
 	return f, nil
 }
 
+// Length returns how long the file is, or 0 where that is known only at its end.
+func (f *File) Length() time.Duration { return f.length }
+
 // Format is the kind of file: wav, mp3, flac, vorbis or opus.
 func (f *File) Format() string { return f.format }
 
@@ -85,19 +90,28 @@ func (f *File) open(src io.ReadSeeker) (err error) {
 	// decoder takes a short read for the end.
 	r := io.NopCloser(whole{src})
 	var s beep.Streamer
+	var known interface{ Len() int } // in samples; 0 or less: it is not
 	var format beep.Format
 	switch f.format {
 	case "wav":
 		if err := checkWAV(src); err != nil {
 			return fmt.Errorf("sound file: wav: %w", err)
 		}
-		s, format, err = wav.Decode(r)
+		var d beep.StreamSeekCloser
+		d, format, err = wav.Decode(r)
+		s, known = d, d
 	case "mp3":
-		s, format, err = mp3.Decode(r)
+		var d beep.StreamSeekCloser
+		d, format, err = mp3.Decode(r)
+		s, known = d, d
 	case "flac":
-		s, format, err = flac.Decode(r)
+		var d beep.StreamSeekCloser
+		d, format, err = flac.Decode(r)
+		s, known = d, d
 	case "vorbis":
-		s, format, err = vorbis.Decode(r)
+		var d beep.StreamSeekCloser
+		d, format, err = vorbis.Decode(r)
+		s, known = d, d
 	case "opus":
 		s, err = newOggOpus(r)
 		format.SampleRate = opus.SampleRate
@@ -111,6 +125,9 @@ func (f *File) open(src io.ReadSeeker) (err error) {
 		return fmt.Errorf("sound file: an mp3 of %d Hz cannot be played; convert it to one of %d Hz or more", format.SampleRate, minMP3)
 	case format.SampleRate < minRate || format.SampleRate > maxRate:
 		return fmt.Errorf("sound file: %s: a sample rate of %d Hz; %d to %d can be played", f.format, format.SampleRate, minRate, maxRate)
+	}
+	if known != nil {
+		f.length = format.SampleRate.D(max(known.Len(), 0))
 	}
 	f.from = steady{s}
 	if format.SampleRate != opus.SampleRate {

@@ -78,6 +78,8 @@ type Book struct {
 	// Ended is told of files that could not be played to their end, in a goroutine of its own. It may be set before the
 	// first of them plays.
 	Ended func(speaker, file string, err error)
+	// Convert sees to files that cannot be sent as they are. It may be set as Ended may; nil: nobody does.
+	Convert Converter
 
 	mu     sync.Mutex
 	sounds Sounds
@@ -116,7 +118,7 @@ func (b *Book) from() Sounds {
 }
 
 // Sounds lists the files that can be played.
-func (b *Book) Sounds() []string { return b.from().Names() }
+func (b *Book) Sounds() []string { return b.from().Names(b.Convert != nil) }
 
 // All lists the speakers in the order in which they were made.
 func (b *Book) All() (all []State) {
@@ -203,14 +205,15 @@ func (b *Book) drop(e *entry) {
 	b.list = slices.DeleteFunc(b.list, func(o *entry) bool { return o == e })
 }
 
-// Play plays a file of the directory of sounds in place of what plays, and tells how long it is. With loop it plays over
+// Play plays a file of the directory of sounds in place of what plays, and returns how long it is, or 0 where that is not
+// known. With loop it plays over
 // and over.
 func (b *Book) Play(name, file string, loop bool) (time.Duration, error) {
-	f, err := b.from().openWithin(file, loop)
+	f, err := b.from().openWithin(file, loop, b.Convert)
 	if err != nil {
 		return 0, err
 	}
-	length := f.Length
+	length := f.Length()
 	repeat := ""
 	if loop {
 		repeat = file
@@ -250,7 +253,7 @@ func (b *Book) start(name string, begin func(*entry) error, loop string, relay u
 }
 
 // play starts a file and sees to its end. b.mu is held.
-func (b *Book) play(e *entry, f *OpusFile, file string) error {
+func (b *Book) play(e *entry, f Sound, file string) error {
 	in, err := e.c.Play(f)
 	if err != nil {
 		return err
@@ -360,8 +363,8 @@ func (b *Book) take(r Record) error {
 	switch {
 	case r.Loop == before.Loop && r.Relay == before.Relay:
 	case r.Loop != "":
-		var f *OpusFile
-		if f, err = b.sounds.openWithin(r.Loop, true); err == nil {
+		var f Sound
+		if f, err = b.sounds.openWithin(r.Loop, true, b.Convert); err == nil {
 			if err = b.play(e, f, r.Loop); err != nil {
 				f.Close()
 			}

@@ -74,7 +74,7 @@ func TestOpusFile(t *testing.T) {
 		for _, loop := range []bool{false, true} {
 			m := &memory{Reader: bytes.NewReader(file)}
 			f, err := OpenOpus(m, loop)
-			if err != nil || f.Length != 2*time.Second {
+			if err != nil || f.Length() != 2*time.Second {
 				t.Fatalf("%s: %v, %+v", what, err, f)
 			}
 			var first []byte
@@ -125,7 +125,7 @@ func TestOpusFile(t *testing.T) {
 // What libopus makes of 60 ms is three frames of 20 ms in a packet.
 func TestOpusFileOf60ms(t *testing.T) {
 	f, err := OpenOpus(&memory{Reader: bytes.NewReader(read(t, "../soundfile/testdata/mono_60ms.opus"))}, false)
-	if err != nil || f.Length != 26*FrameTime {
+	if err != nil || f.Length() != 26*FrameTime {
 		t.Fatal(err, f)
 	}
 }
@@ -160,23 +160,55 @@ func TestSounds(t *testing.T) {
 		"", ".", "..", "../secret.opus", "sub/inner.opus", "./good.opus", filepath.Join(base, "secret.opus"), `..\secret.opus`, "good.opus/", "C:good.opus",
 		"good.opus\x00", "out.opus", "far.opus", "up", "sub", "up/secret.opus", "none.opus", "notes.txt", "huge.opus",
 	} {
-		if f, err := s.Open(name, false); err == nil {
+		if f, err := s.Open(name, false, nil); err == nil {
 			f.Close()
 			t.Errorf("%q is opened", name)
 		}
 	}
 	for _, name := range []string{"good.opus", "in.opus"} {
-		if f, err := s.Open(name, false); err != nil {
+		if f, err := s.Open(name, false, nil); err != nil {
 			t.Error(err)
 		} else {
 			f.Close()
 		}
 	}
-	if got, want := s.Names(), []string{"far.opus", "good.opus", "huge.opus", "in.opus", "out.opus"}; !slices.Equal(got, want) {
+	if got, want := s.Names(false), []string{"far.opus", "good.opus", "huge.opus", "in.opus", "out.opus"}; !slices.Equal(got, want) {
 		t.Errorf("names %q, want %q", got, want)
 	}
-	if _, err := Sounds(filepath.Join(base, "nowhere")).Open("good.opus", false); err == nil || !strings.Contains(err.Error(), "make that directory") {
+	if _, err := Sounds(filepath.Join(base, "nowhere")).Open("good.opus", false, nil); err == nil || !strings.Contains(err.Error(), "make that directory") {
 		t.Error(err)
+	}
+}
+
+// TestFilesThatAreConverted: what cannot be sent as it is goes to the converter, whole and from its beginning; without
+// one the error says what is missing.
+func TestFilesThatAreConverted(t *testing.T) {
+	dir := t.TempDir()
+	for name, b := range map[string][]byte{"good.opus": read(t, tone), "song.mp3": []byte("any sound"), "notes.txt": nil} {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []byte
+	convert := func(src io.ReadSeekCloser, loop bool) (Sound, error) {
+		defer src.Close()
+		got, _ = io.ReadAll(src)
+		return nil, errors.New("as the converter says")
+	}
+	s := Sounds(dir)
+	if f, err := s.Open("good.opus", false, convert); err != nil || got != nil {
+		t.Error(err, got)
+	} else {
+		f.Close()
+	}
+	if f, err := s.Open("song.mp3", false, convert); f != nil || err == nil || !strings.Contains(err.Error(), "as the converter says") || string(got) != "any sound" {
+		t.Error(f, err, got)
+	}
+	if f, err := s.Open("song.mp3", false, nil); f != nil || !errors.Is(err, ErrFile) || !strings.Contains(err.Error(), "built with libopus") {
+		t.Error(f, err)
+	}
+	if got := s.Names(true); !slices.Equal(got, []string{"good.opus", "song.mp3"}) {
+		t.Error(got)
 	}
 }
 

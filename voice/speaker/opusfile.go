@@ -19,14 +19,13 @@ var ErrFile = errors.New("no mono Ogg Opus file with frames of 20 ms; convert it
 // OpusFile is an Ogg Opus file whose packets are sent as they are: mono, of frames of 20 ms, of which a packet may have
 // several. What its header says of loudness is not heeded, and the few milliseconds that it wants skipped are played.
 type OpusFile struct {
-	Length time.Duration // of one time through
-
-	src  io.ReadSeekCloser
-	loop bool
-	some bool // this time through has had sound
-	in   *ogg.Opus
-	next []ogg.Frame // of the packet that was read last
-	room []ogg.Frame
+	src    io.ReadSeekCloser
+	length time.Duration
+	loop   bool
+	some   bool // this time through has had sound
+	in     *ogg.Opus
+	next   []ogg.Frame // of the packet that was read last
+	room   []ogg.Frame
 }
 
 // OpenOpus reads the whole file once, so that what is wrong with it is known before anybody hears it. With loop it is played
@@ -68,14 +67,14 @@ func (f *OpusFile) check() error {
 	for {
 		_, err := f.Next(room[:0])
 		switch {
-		case errors.Is(err, io.EOF) && f.Length == 0:
+		case errors.Is(err, io.EOF) && f.length == 0:
 			return errors.New("there is no sound in the file")
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
 			return err
 		}
-		f.Length += FrameTime
+		f.length += FrameTime
 	}
 }
 
@@ -109,6 +108,9 @@ func (f *OpusFile) Next(dst []byte) ([]byte, error) {
 	}
 	return dst, nil
 }
+
+// Length returns how long the file is, once through.
+func (f *OpusFile) Length() time.Duration { return f.length }
 
 // Close closes the source.
 func (f *OpusFile) Close() error { return f.src.Close() }

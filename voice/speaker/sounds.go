@@ -3,6 +3,7 @@ package speaker
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,8 +22,44 @@ const (
 // reached, by links in it neither. Empty is no directory.
 type Sounds string
 
-// Open opens a file to be played.
-func (s Sounds) Open(name string, loop bool) (*OpusFile, error) {
+// Sound is a file that is ready to be played. Closing it twice does no harm.
+type Sound interface {
+	Frames
+	io.Closer
+	Length() time.Duration // of one time through; 0: not known
+}
+
+// Converter makes a sound of a file that cannot be sent as it is. The source is the sound's from then on, and closed with
+// it, or at once when it cannot be played. That of voice/transcode is one.
+type Converter func(src io.ReadSeekCloser, loop bool) (Sound, error)
+
+// Open opens a file to be played. convert sees to what [OpenOpus] does not take; nil: that is an error.
+func (s Sounds) Open(name string, loop bool, convert Converter) (Sound, error) {
+	src, err := s.file(name)
+	if err != nil {
+		return nil, err
+	}
+	f, err := OpenOpus(src, loop)
+	switch {
+	case err == nil:
+		return f, nil
+	case !errors.Is(err, ErrFile):
+		return nil, err
+	case convert == nil:
+		return nil, fmt.Errorf("%w; or use an Earshot that was built with libopus, which plays other files, too", err)
+	}
+	if src, err = s.file(name); err != nil {
+		return nil, err
+	}
+	sound, err := convert(src, loop)
+	if err != nil {
+		return nil, fmt.Errorf("speaker: %w", err)
+	}
+	return sound, nil
+}
+
+// file opens a file of the directory.
+func (s Sounds) file(name string) (io.ReadSeekCloser, error) {
 	if s == "" {
 		return nil, errors.New("speaker: there is no directory of sounds")
 	}
@@ -31,7 +68,7 @@ func (s Sounds) Open(name string, loop bool) (*OpusFile, error) {
 	}
 	root, err := os.OpenRoot(string(s))
 	if err != nil {
-		return nil, fmt.Errorf("speaker: no sounds: %w; make that directory and put Ogg Opus files there", err)
+		return nil, fmt.Errorf("speaker: no sounds: %w; make that directory and put sound files there", err)
 	}
 	defer root.Close()
 	info, err := root.Stat(name) // before it is opened, since to open a pipe would wait
@@ -49,22 +86,22 @@ func (s Sounds) Open(name string, loop bool) (*OpusFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("speaker: %w", err)
 	}
-	return OpenOpus(f, loop)
+	return f, nil
 }
 
 // openTime is how long a command waits for a file, which is read whole when it is opened.
 const openTime = 5 * time.Second
 
 // openWithin is Open for those who may not wait for a disk that hangs.
-func (s Sounds) openWithin(name string, loop bool) (*OpusFile, error) {
+func (s Sounds) openWithin(name string, loop bool, convert Converter) (Sound, error) {
 	type result struct {
-		f   *OpusFile
+		f   Sound
 		err error
 	}
 	opened := make(chan result)
 	given := make(chan struct{})
 	go func() {
-		f, err := s.Open(name, loop)
+		f, err := s.Open(name, loop, convert)
 		select {
 		case opened <- result{f, err}:
 		case <-given:
@@ -82,8 +119,8 @@ func (s Sounds) openWithin(name string, loop bool) (*OpusFile, error) {
 	}
 }
 
-// Names lists files that may be played, by what they are called.
-func (s Sounds) Names() (names []string) {
+// Names lists files that may be played, by what they are called; converted says that others are, too, than Ogg Opus.
+func (s Sounds) Names(converted bool) (names []string) {
 	if s == "" {
 		return nil
 	}
@@ -97,6 +134,10 @@ func (s Sounds) Names() (names []string) {
 		switch strings.ToLower(filepath.Ext(e.Name())) {
 		case ".opus", ".ogg", ".oga":
 			names = append(names, e.Name())
+		case ".wav", ".mp3", ".flac":
+			if converted {
+				names = append(names, e.Name())
+			}
 		}
 	}
 	slices.Sort(names)
