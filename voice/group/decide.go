@@ -54,10 +54,19 @@ func (s *State) groupOf(p *player) *group {
 	return p.group
 }
 
-// Split divides those who may hear the member in a slot, given as one bit for each slot, by what [State.Decide] says of
-// them: together gets those who hear it as members of its group, ears keeps those for whom distance decides. together
-// has to be as long as ears. It costs a few operations for 64 listeners.
-func (s *State) Split(slot int, ears, together []uint64) {
+// Moved calls for every slot of which [State.Split] may say something else than when Moved was called last. Whoever asks
+// compiles voice, and nobody else may.
+func (s *State) Moved(visit func(slot int)) {
+	for _, slot := range s.moved {
+		visit(slot)
+	}
+	s.moved = s.moved[:0]
+}
+
+// Split divides those who may hear the member in a slot, given as one bit for each slot from the 64 times at'th on, by
+// what [State.Decide] says of them: together gets those who hear it as members of its group, ears keeps those for whom
+// distance decides. together has to be as long as ears. It costs a few operations for 64 listeners.
+func (s *State) Split(slot, at int, ears, together []uint64) {
 	clear(together)
 	if !s.limits.Enabled {
 		return
@@ -67,7 +76,7 @@ func (s *State) Split(slot int, ears, together []uint64) {
 		g = s.groupOf(s.slots[slot])
 	}
 	if g != nil {
-		for i, in := range g.set[:min(len(g.set), len(ears))] {
+		for i, in := range window(g.set, at, len(ears)) {
 			together[i] = ears[i] & in
 		}
 		if decide(g, nil) == Silent {
@@ -78,9 +87,17 @@ func (s *State) Split(slot int, ears, together []uint64) {
 			ears[i] &^= in
 		}
 	}
-	for i, in := range s.isolated[:min(len(s.isolated), len(ears))] {
+	for i, in := range window(s.isolated, at, len(ears)) {
 		ears[i] &^= in
 	}
+}
+
+// window is what a set has of n words.
+func window(s set, at, n int) set {
+	if at >= len(s) {
+		return nil
+	}
+	return s[at:min(at+n, len(s))]
 }
 
 // Fellows has the slots of those who are in the group of the member in a slot, that one included, one bit each; without a

@@ -60,6 +60,7 @@ type State struct {
 	// Sets of slots, all of one length.
 	words    int
 	isolated set // members whom nobody outside their group reaches
+	moved    []int
 
 	revision uint64
 	dirty    map[uuid.UUID]struct{} // persistent groups that the store does not know as they are
@@ -108,6 +109,11 @@ func New(l Limits) *State {
 // SetLimits changes the settings. What exists already stays, whatever the new limits say; while groups are switched off
 // it only means nothing.
 func (s *State) SetLimits(l Limits) {
+	if l.Enabled != s.limits.Enabled {
+		for slot := range s.slots {
+			s.moved = append(s.moved, slot)
+		}
+	}
 	s.limits = l
 	s.soon()
 	s.turnOver()
@@ -220,6 +226,7 @@ func (s *State) place(p *player) {
 	if isolates(p.group) {
 		s.isolated.add(p.slot)
 	}
+	s.moved = append(s.moved, p.slot)
 }
 
 func (s *State) unplace(p *player) {
@@ -228,6 +235,7 @@ func (s *State) unplace(p *player) {
 	}
 	p.group.set.del(p.slot)
 	s.isolated.del(p.slot)
+	s.moved = append(s.moved, p.slot)
 }
 
 // owns tells whether any group names p as its owner.

@@ -952,7 +952,7 @@ func splits(s *State, people int) error {
 			for w := range ears {
 				ears[w], together[w] = with, 0xdead
 			}
-			s.Split(i, ears, together)
+			s.Split(i, 0, ears, together)
 			for j := range people {
 				if !s.connected(i) || !s.connected(j) {
 					continue

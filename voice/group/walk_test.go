@@ -321,7 +321,7 @@ func BenchmarkSplit1000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for i := range 1000 {
-			s.Split(i, ears, together)
+			s.Split(i, 0, ears, together)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 	"time"
 
@@ -76,6 +77,13 @@ func BenchmarkOneChange(b *testing.B) {
 				f.OpLevel = (f.OpLevel + 1) % 4
 				p.SetFacts(f)
 			}},
+			{"spectator", func(i int) { // seen by everybody's row
+				p := x.all[i/2%size.n].Player
+				f := *p.Facts()
+				f.Mode = world.Spectator * world.GameMode(1-i%2)
+				p.SetFacts(f)
+			}},
+			{"deafened", func(i int) { x.hub.SetDeafened(x.all[i/2%size.n], i%2 == 0) }},
 			{"hidden", func(i int) {
 				p, o := x.all[i/2%size.n].Player, x.ids[i/2%size.n/size.per*size.per]
 				if i%2 == 0 {
@@ -87,12 +95,67 @@ func BenchmarkOneChange(b *testing.B) {
 		} {
 			b.Run(fmt.Sprintf("members=%d/backends=%d/%s", size.n, size.n/size.per, c.name), func(b *testing.B) {
 				b.ReportAllocs()
+				var before, after syscall.Rusage
+				_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
 				for i := 0; b.Loop(); i++ {
 					c.do(i)
 					x.now = x.now.Add(20 * time.Millisecond)
 					x.hub.turn(x.now)
 				}
+				_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
+				b.ReportMetric(float64(after.Utime.Nano()+after.Stime.Nano()-before.Utime.Nano()-before.Stime.Nano())/float64(b.N)/1e6, "cpu-ms/op") // beside other work
 			})
+		}
+	}
+}
+
+// One change costs what it changes and not what the hub weighs: beside a turn that compiles everything, and in memory
+// that it takes.
+func TestATurnCostsWhatHasChanged(t *testing.T) {
+	const n = 2000
+	x := newThrong(n, n/20)
+	x.settle()
+	best := func(do func(i int)) (least time.Duration) {
+		for i := range 20 {
+			do(i)
+			x.now = x.now.Add(20 * time.Millisecond)
+			begun := time.Now()
+			x.hub.turn(x.now)
+			if d := time.Since(begun); i == 0 || d < least {
+				least = d
+			}
+		}
+		return least
+	}
+	facts := func(i int) {
+		p := x.all[i*7%n].Player
+		f := *p.Facts()
+		f.OpLevel = (f.OpLevel + 1) % 4
+		p.SetFacts(f)
+	}
+	hidden := func(i int) {
+		p, o := x.all[i/2*7%n].Player, x.ids[i/2*7%n/x.per*x.per+1]
+		if i%2 == 0 {
+			p.Hide(o)
+		} else {
+			p.Show(o)
+		}
+	}
+	whole := best(func(int) { x.hub.compiler.SetPolicy(x.hub.policy) })
+	for what, do := range map[string]func(int){"facts": facts, "hidden": hidden} {
+		if one := best(do); one > whole/4 {
+			t.Errorf("a turn of one change, %s, takes %v, and %v if everything changes", what, one, whole)
+		} else {
+			t.Logf("%s: %v of %v", what, one, whole)
+		}
+		i := 0
+		if allocs := testing.AllocsPerRun(20, func() {
+			do(i)
+			i++
+			x.now = x.now.Add(20 * time.Millisecond)
+			x.hub.turn(x.now)
+		}); allocs > 60 {
+			t.Errorf("%s: %v allocations", what, allocs)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int
 	f.Speaker = uuid.Nil
 	if origin != nil {
 		slot := origin.Slot()
-		if slot < 0 || slot >= len(t.rows) || t.rows[slot].member != origin {
+		if slot < 0 || slot >= len(t.rows) || t.rows[slot] == nil || t.rows[slot].member != origin {
 			return 0
 		}
 		if may = t.rows[slot].may; may == nil || t.rows[slot].deny[Voice] != Routed {

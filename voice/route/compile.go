@@ -56,27 +56,62 @@ type Compiler struct {
 	declared *relation.Table
 
 	soundboardOff bool
+
+	// As of the last survey.
+	gatherings map[*world.Place]*gathering
+	servers    map[string]*server
+	spectators set
+	hearing    set // who is neither deafened nor forbidden to listen
+
+	last    *Table
+	stale   set  // words that are stale in every row
+	all     bool // everything is
+	anew    bool // any row has something stale
+	changed bool // who is in which slot, or what is known of a listener alone
+
 	// Scratch of one call.
-	walked      [2]set
-	gatherings  map[*world.Place]*gathering
-	gatheringOf []*gathering // by slot
-	spectators  set
-	hearing     set // who is neither deafened nor forbidden to listen
-	together    set
-	nobody      [3]set
+	walked   [2]set
+	together set
+	nobody   [3]set
 }
 
 // gathering is the members in one place.
 type gathering struct {
-	ears   set     // of those who want to hear, and may
-	server set     // who is on its server, wherever
-	reach  float64 // of an ordinary voice
-	zones  []gain.Region
+	members int
+	ears    set // of those who want to hear, and may
+	server  *server
+	reach   float64 // of an ordinary voice
+	zones   []gain.Region
+}
+
+// server is the members on one server, wherever there.
+type server struct {
+	members int
+	set     set
+}
+
+// touch has the next Compile work out one pair.
+func (c *Compiler) touch(speaker *Member, listener int) {
+	speaker.stale.add(listener / 64)
+	c.anew = true
+}
+
+// touchRow has it work out a speaker's whole row, touchColumn everything of a listener.
+func (c *Compiler) touchRow(m *Member) {
+	for i := range m.stale {
+		m.stale[i] = ^uint64(0)
+	}
+	m.again, c.anew = true, true
+}
+
+func (c *Compiler) touchColumn(slot int) {
+	c.stale.add(slot / 64)
+	c.anew, c.changed = true, true
 }
 
 // NewCompiler returns a compiler without members, which is the reader of what changes in a world.
 func NewCompiler(reg *world.Registry, p Policy) *Compiler {
-	return &Compiler{reg: reg, policy: p, gatherings: make(map[*world.Place]*gathering)}
+	return &Compiler{reg: reg, policy: p, all: true}
 }
 
 // Add takes a member in. It hears and is heard once rosters have told of it; see [Compiler.Tell].
@@ -95,10 +130,15 @@ func (c *Compiler) Add(m *Member) {
 					for _, s := range o.sets() {
 						*s = append(*s, 0)
 					}
+					o.stale = make(set, (words+63)/64)
 				}
 			}
+			c.stale, c.all = make(set, (words+63)/64), true
 		}
 	}
+	m.stale, m.facts = make(set, len(c.stale)), nil
+	c.touchRow(m)
+	c.touchColumn(slot)
 	for _, s := range m.sets() {
 		*s = make(set, c.words)
 	}
@@ -132,7 +172,14 @@ func (c *Compiler) member(p *world.Player) *Member {
 // Drop forgets a member. Tables that are published already still hold it until the next one.
 func (c *Compiler) Drop(m *Member) {
 	slot := m.Slot()
+	c.gather(m, nil)
 	m.slot.Store(0)
+	for _, s := range []set{c.hearing, c.spectators} { // of the last survey
+		if slot/64 < len(s) {
+			s.del(slot)
+		}
+	}
+	c.touchColumn(slot)
 	c.members[slot] = nil
 	m.Player.Seat = 0
 	c.public.del(slot)
@@ -163,13 +210,14 @@ func (c *Compiler) SetDeafened(m *Member, on bool) {
 	m.deafened = on
 	c.epochs++
 	m.epoch = c.epochs
+	c.changed = true
 }
 
 // SetTier says how loudly the member speaks.
-func (c *Compiler) SetTier(m *Member, t line.Tier) { m.tier = t }
+func (c *Compiler) SetTier(m *Member, t line.Tier) { m.tier, m.again, c.anew = t, true, true }
 
 // SetPolicy changes the settings.
-func (c *Compiler) SetPolicy(p Policy) { c.policy = p }
+func (c *Compiler) SetPolicy(p Policy) { c.policy, c.all = p, true }
 
 // Reveal reads who is public: of whom everybody may know, wherever they are.
 func (c *Compiler) Reveal() {
@@ -223,6 +271,7 @@ func (c *Compiler) see(m *Member, slot int, shown, apart bool) {
 	o.shownTo.put(mine, shown)
 	m.close.put(slot, shown && !apart)
 	o.closeTo.put(mine, shown && !apart)
+	c.touch(o, mine)
 	c.reseeOne(m, slot)
 }
 
@@ -245,6 +294,7 @@ func (c *Compiler) look(m *Member) {
 				slot := i*64 + bits.TrailingZeros64(diff)
 				if o := c.members[slot]; o != nil {
 					theirs(o).put(m.Slot(), word>>(slot%64)&1 != 0)
+					c.touch(o, m.Slot())
 				}
 			}
 			mine[i] = word
@@ -266,6 +316,7 @@ func (c *Compiler) reseeOne(m *Member, slot int) {
 	if !now {
 		if m.told.has(slot) {
 			c.members[slot].heard.del(m.Slot())
+			c.touch(c.members[slot], m.Slot())
 		}
 		m.named.del(slot) // who comes back has to be told of again
 		m.told.del(slot)
@@ -283,7 +334,9 @@ func (c *Compiler) resee(m *Member) {
 		changed = changed || now != m.sees[i]
 		m.sees[i] = now
 		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
-			c.members[i*64+bits.TrailingZeros64(gone)].heard.del(m.Slot())
+			o := c.members[i*64+bits.TrailingZeros64(gone)]
+			o.heard.del(m.Slot())
+			c.touch(o, m.Slot())
 		}
 		m.named[i] &= now // who comes back has to be told of again
 		m.told[i] &= now
@@ -313,25 +366,67 @@ func (c *Compiler) Tell(m *Member) (opened bool) {
 	slot := m.Slot()
 	for i, now := range m.named {
 		for fresh := now &^ m.told[i]; fresh != 0; fresh &= fresh - 1 {
-			c.members[i*64+bits.TrailingZeros64(fresh)].heard.add(slot)
+			o := c.members[i*64+bits.TrailingZeros64(fresh)]
+			o.heard.add(slot)
+			c.touch(o, slot)
 			opened = true
 		}
 		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
-			c.members[i*64+bits.TrailingZeros64(gone)].heard.del(slot)
+			o := c.members[i*64+bits.TrailingZeros64(gone)]
+			o.heard.del(slot)
+			c.touch(o, slot)
 		}
 		m.told[i] = now
 	}
 	return opened
 }
 
-// Compile makes the table of the present state.
+// Compile makes the table of the present state, out of the last one and of what has changed since.
 func (c *Compiler) Compile() *Table {
-	n := len(c.members)
-	t := &Table{
-		players: make([]*world.Player, n), listeners: make([]listener, n), rows: make([]row, n),
-		clips: make(set, c.words), channels: make(map[*world.Place]set),
+	c.survey()
+	if c.groups != nil {
+		c.groups.Moved(func(slot int) {
+			c.touchColumn(slot)
+			if slot < len(c.members) && c.members[slot] != nil {
+				c.touchRow(c.members[slot])
+			}
+		})
 	}
-	placed := c.survey()
+	if c.last != nil && !c.anew && !c.changed {
+		return c.last
+	}
+	n := len(c.members)
+	t := &Table{rows: make([]*row, n)}
+	if c.last != nil {
+		*t = *c.last
+		t.rows = make([]*row, n)
+		copy(t.rows, c.last.rows)
+	}
+	if c.changed {
+		c.list(t)
+	}
+	for slot, m := range c.members {
+		switch r := t.rows[slot]; {
+		case m == nil:
+			t.rows[slot] = nil
+		case r == nil || r.member != m:
+			c.touchRow(m)
+			t.rows[slot] = c.row(&row{}, m, slot)
+		default:
+			t.rows[slot] = c.row(r, m, slot)
+		}
+	}
+	clear(c.stale)
+	c.anew, c.changed = false, false
+	c.last = t
+	return t
+}
+
+// list notes in a table who is in which slot.
+func (c *Compiler) list(t *Table) {
+	n := len(c.members)
+	t.players, t.listeners = make([]*world.Player, n), make([]listener, n)
+	t.clips, t.channels = make(set, c.words), make(map[*world.Place]set)
 	for slot, m := range c.members {
 		if m == nil {
 			continue
@@ -340,7 +435,7 @@ func (c *Compiler) Compile() *Table {
 		if m.Clips {
 			t.clips.add(slot)
 		}
-		if g := c.gatheringOf[slot]; g != nil && m.Channels && c.hearing.has(slot) {
+		if m.gathering != nil && m.Channels && c.hearing.has(slot) {
 			whole := m.place.Whole() // a channel's world is told by its name
 			if t.channels[whole] == nil {
 				t.channels[whole] = make(set, c.words)
@@ -348,31 +443,82 @@ func (c *Compiler) Compile() *Table {
 			t.channels[whole].add(slot)
 		}
 	}
-	sets := make(set, 2*placed*c.words) // of all rows in one allocation
-	var wides set
-	wide := c.nobody[0]
-	for slot, m := range c.members {
-		if m == nil {
-			continue
-		}
-		r := &t.rows[slot]
-		c.fill(r, m, slot)
-		near, may := c.nobody[1], c.nobody[2]
-		if c.gatheringOf[slot] != nil {
-			near, may, sets = sets[:c.words:c.words], sets[c.words:2*c.words:2*c.words], sets[2*c.words:]
-			r.near, r.may = near, may
-		}
-		c.sort(slot, near, may, wide, nil)
-		if wide.empty() {
-			continue
-		}
-		if len(wides) == 0 {
-			wides = make(set, 64*c.words)
-		}
-		r.wide, wides = wides[:c.words:c.words], wides[c.words:]
-		copy(r.wide, wide)
+}
+
+// row works out what is stale of a member's row. The former one is not changed.
+func (c *Compiler) row(r *row, m *Member, slot int) *row {
+	stale := 0
+	for i, w := range m.stale {
+		m.stale[i] = w | c.stale[i]
+		stale += bits.OnesCount64(m.stale[i])
 	}
-	return t
+	if stale == 0 && !m.again {
+		return r
+	}
+	former, now, changed := r, *r, m.again
+	if m.again {
+		now = row{near: r.near, may: r.may, wide: r.wide}
+		c.fill(&now, m, slot)
+	}
+	placed := m.gathering != nil
+	if placed != (r.near != nil) || stale > c.words/4 || len(r.near) != c.words && placed {
+		now.near, now.may, now.wide = nil, nil, nil
+		former = &row{}
+		if placed {
+			both := make(set, 2*c.words)
+			now.near, now.may = both[:c.words:c.words], both[c.words:]
+		}
+		c.work(&now, former, slot, 0, c.words)
+		changed = true
+	} else {
+		for i, w := range m.stale {
+			for ; w != 0; w &= w - 1 {
+				if at := i*64 + bits.TrailingZeros64(w); at < c.words && c.work(&now, former, slot, at, at+1) {
+					changed = true
+				}
+			}
+		}
+	}
+	clear(m.stale)
+	m.again = false
+	if !changed {
+		return r
+	}
+	made := new(row) // not now itself: most rows stay
+	*made = now
+	return made
+}
+
+// work works out some words of a row and tells whether any is another one. Sets that the row shares with the former one
+// are copied before they are changed.
+func (c *Compiler) work(r, former *row, slot, from, to int) (changed bool) {
+	near, may, wide := c.nobody[0][from:to], c.nobody[1][from:to], c.nobody[2][from:to]
+	c.sort(slot, from, near, may, wide, nil)
+	change := func(mine *set, former, now set) {
+		if slices.Equal((*mine)[from:to], now) {
+			return
+		}
+		changed = true
+		if len(former) > 0 && &(*mine)[0] == &former[0] {
+			*mine = slices.Clone(former)
+		}
+		copy((*mine)[from:to], now)
+	}
+	if r.near != nil {
+		change(&r.near, former.near, near)
+		change(&r.may, former.may, may)
+	}
+	if r.wide == nil {
+		if wide.empty() {
+			return changed
+		}
+		r.wide = make(set, c.words)
+	}
+	change(&r.wide, former.wide, wide)
+	if wide.empty() && r.wide.empty() {
+		r.wide = nil
+	}
+	return changed
 }
 
 // blank returns s emptied and as long as the sets of now.

@@ -2,6 +2,7 @@ package route
 
 import (
 	"math"
+	"slices"
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
@@ -19,76 +20,129 @@ type Rights struct {
 
 // Groups divides the listeners of a speaker by what groups say of them.
 type Groups interface {
-	// Split divides those who may hear the member in a slot, one bit each: together gets those who hear it as members of
-	// its group, ears keeps those for whom distance decides.
-	Split(slot int, ears, together []uint64)
+	// Split divides those who may hear the member in a slot, one bit each, from the 64 times at'th slot on: together gets
+	// those who hear it as members of its group, ears keeps those for whom distance decides.
+	Split(slot, at int, ears, together []uint64)
+	// Moved calls for every slot in which there is something else to say than when it was called last.
+	Moved(visit func(slot int))
 }
 
 // SetGroups says who decides about groups; nil is nobody. It is asked by each Compile.
-func (c *Compiler) SetGroups(g Groups) { c.groups = g }
+func (c *Compiler) SetGroups(g Groups) { c.groups, c.all = g, true }
 
 // SetDeclared says to whom voices are given outright, whatever groups, the spectator rule and distance say. The table is
 // of the members' slots as they are now; nil gives nobody anything.
-func (c *Compiler) SetDeclared(t *relation.Table) { c.declared = t }
+func (c *Compiler) SetDeclared(t *relation.Table) {
+	for slot, m := range c.members {
+		if m != nil && !slices.Equal(hearers(c.declared, slot), hearers(t, slot)) {
+			c.touchRow(m)
+		}
+	}
+	c.declared = t
+}
+
+func hearers(t *relation.Table, slot int) []uint64 {
+	if t == nil {
+		return nil
+	}
+	return t.Hearers(slot)
+}
 
 // SetSoundboard says whether clips are heard at all.
-func (c *Compiler) SetSoundboard(on bool) { c.soundboardOff = !on }
+func (c *Compiler) SetSoundboard(on bool) { c.soundboardOff, c.all = !on, true }
 
 // SetRights says what a member may do. Streams to it begin anew when it may listen again.
 func (c *Compiler) SetRights(m *Member, r Rights) {
 	if m.rights.NoListen != r.NoListen {
 		c.epochs++
 		m.epoch = c.epochs
+		c.changed = true
 	}
-	m.rights = r
+	if m.rights != r {
+		m.rights, m.again, c.anew = r, true, true
+	}
 }
 
-// survey looks where everybody is. placed is of how many that is known.
-func (c *Compiler) survey() (placed int) {
-	clear(c.gatherings)
-	c.gatheringOf = append(c.gatheringOf[:0], make([]*gathering, len(c.members))...)
-	c.spectators, c.hearing, c.together = c.blank(c.spectators), c.blank(c.hearing), c.blank(c.together)
-	for i := range c.nobody {
-		c.nobody[i] = c.blank(c.nobody[i])
+// survey looks where everybody is, and whether they hear.
+func (c *Compiler) survey() {
+	if c.all {
+		c.all, c.anew, c.changed = false, true, true
+		c.gatherings, c.servers = make(map[*world.Place]*gathering), make(map[string]*server)
+		for _, s := range []*set{&c.spectators, &c.hearing, &c.together, &c.nobody[0], &c.nobody[1], &c.nobody[2]} {
+			*s = c.blank(*s)
+		}
+		for _, m := range c.members {
+			if m != nil {
+				m.facts, m.place, m.gathering = nil, nil, nil
+				c.touchRow(m)
+			}
+		}
 	}
-	servers := make(map[string]set)
 	for slot, m := range c.members {
 		if m == nil {
 			continue
 		}
-		hears := !m.deafened && !m.rights.NoListen
-		if hears {
-			c.hearing.add(slot)
-		}
-		facts := m.Player.Facts()
-		if facts.Mode == world.Spectator {
-			c.spectators.add(slot)
-		}
-		if m.place = facts.Place; m.place == nil {
+		facts, hears := m.Player.Facts(), !m.deafened && !m.rights.NoListen
+		if facts == m.facts && hears == c.hearing.has(slot) {
 			continue
 		}
-		placed++
-		g := c.gatherings[m.place]
-		if g == nil {
-			if servers[m.place.Backend] == nil {
-				servers[m.place.Backend] = make(set, c.words)
-			}
-			g = &gathering{make(set, c.words), servers[m.place.Backend], c.policy.Gain.Range(m.place), c.policy.Gain.Zones(m.place)}
-			c.gatherings[m.place] = g
+		spectates := facts.Mode == world.Spectator
+		if facts.Place == m.place && spectates == c.spectators.has(slot) && hears == c.hearing.has(slot) {
+			m.facts = facts
+			continue
 		}
-		c.gatheringOf[slot] = g
-		g.server.add(slot)
-		if hears {
-			g.ears.add(slot)
+		if m.facts != nil && (facts.Place != m.place || spectates != c.spectators.has(slot)) {
+			c.touchRow(m)
+		}
+		c.touchColumn(slot)
+		c.hearing.put(slot, hears)
+		c.spectators.put(slot, spectates)
+		m.facts = facts
+		if facts.Place != m.place {
+			c.gather(m, facts.Place)
+		}
+		if m.gathering != nil {
+			m.gathering.ears.put(slot, hears)
 		}
 	}
-	return placed
+}
+
+// gather puts a member into a place, nil for none.
+func (c *Compiler) gather(m *Member, place *world.Place) {
+	slot := m.Slot()
+	if g := m.gathering; g != nil {
+		g.ears.del(slot)
+		g.server.set.del(slot)
+		if g.server.members--; g.server.members == 0 {
+			delete(c.servers, m.place.Backend)
+		}
+		if g.members--; g.members == 0 {
+			delete(c.gatherings, m.place)
+		}
+	}
+	if m.place, m.gathering = place, nil; place == nil {
+		return
+	}
+	g := c.gatherings[place]
+	if g == nil {
+		v := c.servers[place.Backend]
+		if v == nil {
+			v = &server{set: make(set, c.words)}
+			c.servers[place.Backend] = v
+		}
+		g = &gathering{ears: make(set, c.words), server: v, reach: c.policy.Gain.Range(place), zones: c.policy.Gain.Zones(place)}
+		c.gatherings[place] = g
+	}
+	g.members++
+	g.server.members++
+	g.server.set.add(slot)
+	m.gathering = g
 }
 
 // fill writes what a row says about the speaker alone.
 func (c *Compiler) fill(r *row, m *Member, slot int) {
 	r.member, r.factor = m, c.policy.Gain.Factor(m.tier)
-	if g := c.gatheringOf[slot]; g != nil {
+	if g := m.gathering; g != nil {
 		r.base, r.zones = g.reach, g.zones
 	}
 	if m.rights.NoSpeak {
@@ -105,21 +159,25 @@ func (c *Compiler) fill(r *row, m *Member, slot int) {
 	}
 }
 
-// sort decides who hears the speaker in a slot, in the order of the protocol's checks; see [row] for the three sets. It
-// is the only place that decides: to explain is to watch where the listener is lost.
-func (c *Compiler) sort(slot int, near, may, wide set, watch *watch) {
-	m := c.members[slot]
-	copy(may, c.hearing)
-	may.del(slot) // its own voice would come back doubled
+// sort decides who hears the speaker in a slot, in the order of the protocol's checks; see [row] for the three sets, which
+// are equally long and begin with the word at. It is the only place that decides: to explain is to watch where the
+// listener is lost.
+func (c *Compiler) sort(slot, at int, near, may, wide set, watch *watch) {
+	m, n := c.members[slot], len(may)
+	of := func(s set) set { return s[at:][:n] }
+	copy(may, of(c.hearing))
+	if i := slot/64 - at; i >= 0 && i < n {
+		may[i] &^= 1 << (slot % 64) // its own voice would come back doubled
+	}
 	watch.after(Deaf, may, nil)
-	for i := range may {
-		may[i] &= m.heard[i]
+	for i, heard := range of(m.heard) {
+		may[i] &= heard
 	}
 	watch.after(Untold, may, nil)
 
 	clear(wide)
-	if c.declared != nil {
-		for i, word := range c.declared.Hearers(slot) {
+	if given := hearers(c.declared, slot); at < len(given) {
+		for i, word := range given[at:min(at+n, len(given))] {
 			wide[i] = may[i] & word
 		}
 	}
@@ -129,39 +187,40 @@ func (c *Compiler) sort(slot int, near, may, wide set, watch *watch) {
 		case HeardByNobody:
 			clear(may)
 		case HeardBySpectators:
-			for i := range may {
-				may[i] &= c.spectators[i]
+			for i, spectates := range of(c.spectators) {
+				may[i] &= spectates
 			}
 		}
 	}
 	watch.after(SpectatorRule, may, wide)
 	copy(near, may)
 	if c.groups != nil {
-		c.groups.Split(slot, near, c.together)
-		for i, word := range c.together {
+		together := of(c.together)
+		c.groups.Split(slot, at, near, together)
+		for i, word := range together {
 			may[i] = near[i] | word
 			wide[i] |= word
 		}
 	}
 	watch.after(GroupRule, may, wide)
-	g := c.gatheringOf[slot]
+	g := m.gathering
 	if g == nil {
 		clear(near)
 	} else {
-		for i := range near {
-			near[i] &= g.ears[i] &^ wide[i]
+		for i, ears := range of(g.ears) {
+			near[i] &= ears &^ wide[i]
 		}
 	}
 	watch.after(ElsewhereWorld, near, wide)
-	for i := range near { // who may be known of is not shown for that: by distance only those are heard who are
-		near[i] &= m.shownTo[i]
+	for i, shown := range of(m.shownTo) { // who may be known of is not shown for that: by distance only those are heard who are
+		near[i] &= shown
 		if g != nil { // no server shows or hides those who are on another one
-			may[i] &= m.shownTo[i] | wide[i] | ^g.server[i]
+			may[i] &= shown | wide[i] | ^g.server.set[at+i]
 		}
 	}
 	watch.after(Hidden, near, wide)
-	for i := range near {
-		near[i] &= m.closeTo[i]
+	for i, close := range of(m.closeTo) {
+		near[i] &= close
 	}
 	watch.after(Apart, near, wide)
 }
@@ -258,7 +317,7 @@ func (c *Compiler) Explain(speaker, listener *Member) (why Why) {
 	}
 	wide, near, may := c.nobody[0], c.nobody[1], c.nobody[2]
 	w := &watch{slot: to}
-	c.sort(slot, near, may, wide, w)
+	c.sort(slot, 0, near, may, wide, w)
 	switch {
 	case w.lost == Deaf && !listener.deafened:
 		why.Verdict = MayNotListen

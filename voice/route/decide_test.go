@@ -24,11 +24,17 @@ func (g *teams) of(slot int) int {
 	return (*g)[slot]
 }
 
-func (g *teams) Split(slot int, ears, together []uint64) {
+func (g *teams) Moved(visit func(slot int)) {
+	for slot := range *g {
+		visit(slot)
+	}
+}
+
+func (g *teams) Split(slot, at int, ears, together []uint64) {
 	clear(together)
 	mine := g.of(slot)
 	for to := range 64 * len(ears) {
-		switch theirs := g.of(to); {
+		switch theirs := g.of(64*at + to); {
 		case !set(ears).has(to) || mine == 0 && theirs == 0:
 		case mine == theirs:
 			set(together).add(to)

@@ -56,6 +56,11 @@ type Member struct {
 
 	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the speaker's reader
 
+	// stale holds the words of the member's row that the next Compile has to work out; again is whether what the row says
+	// of the speaker alone is to be worked out, too.
+	stale set
+	again bool
+
 	epoch uint64 // differs whenever streams to this listener must be new ones
 	// sees holds whom the member may know about, by speaker's slot: those whom it is shown, everybody who has not vanished
 	// and always itself. named and told, parts of it, whom the last roster made for it and the last one sent to it named.
@@ -68,7 +73,10 @@ type Member struct {
 	deafened                       bool
 	rights                         Rights
 	tier                           line.Tier
-	place                          *world.Place // as the last turn found it
+	// As the last turn found it.
+	facts     *world.Facts
+	place     *world.Place
+	gathering *gathering // nil: it is not known where the member is
 }
 
 // set is a set of slots.
@@ -101,7 +109,7 @@ type Table struct {
 	// from what is needed only then.
 	players   []*world.Player
 	listeners []listener
-	rows      []row
+	rows      []*row // nil in a free slot. A row may be in several tables
 
 	clips    set                  // who takes clips
 	channels map[*world.Place]set // by place: who takes channels there and is not deafened
@@ -115,7 +123,7 @@ type listener struct {
 
 // row is one speaker's.
 type row struct {
-	member *Member    // for whom the row was compiled; nil in a free slot
+	member *Member    // for whom the row was compiled
 	deny   [2]Outcome // of its microphone and of its clips; Routed lets them through
 	// How far an ordinary voice carries in its place, there inside and outside of zones, and what its tier makes of it.
 	base, factor float64
@@ -184,10 +192,10 @@ const (
 func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, _ Outcome) {
 	s.next(stream)
 	slot := int(s.member.slot.Load()) - 1
-	if slot < 0 || t == nil || slot >= len(t.rows) || t.rows[slot].member != s.member {
+	if slot < 0 || t == nil || slot >= len(t.rows) || t.rows[slot] == nil || t.rows[slot].member != s.member {
 		return 0, NotListed
 	}
-	r, f := &t.rows[slot], &s.frame
+	r, f := t.rows[slot], &s.frame
 	if why := r.deny[f.Kind]; why != Routed {
 		return 0, why
 	}
