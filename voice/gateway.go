@@ -60,6 +60,9 @@ type Config struct {
 	// not block. nil tells nobody.
 	Notice func(player uuid.UUID, why Reason)
 
+	// Flooded is told when a client has been sent away, and what it sent too much of. It must not block. nil is not told.
+	Flooded func(what string)
+
 	// Muted has a player told of the mute that is on the player now and of what it was before; the Kind of either may be
 	// none. It is called for whoever is on the network, with a voice connection or without, once for each change and when
 	// somebody who is muted joins. It must not block. nil tells nobody.
@@ -82,6 +85,7 @@ type Gateway struct {
 	reg      *world.Registry
 	log      *slog.Logger
 	conf     conn.Config
+	flooded  func(what string)
 	stats    conn.Stats
 	hub      *hub.Hub
 	speakers *speaker.Set
@@ -115,8 +119,11 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	if cfg.Log == nil {
 		cfg.Log = slog.Default()
 	}
+	if cfg.Flooded == nil {
+		cfg.Flooded = func(string) {}
+	}
 	g := &Gateway{
-		reg: reg, log: cfg.Log,
+		reg: reg, log: cfg.Log, flooded: cfg.Flooded,
 		conns:   make(map[uuid.UUID]*conn.Conn),
 		sockets: make(map[*socket.Socket]struct{}),
 		ends:    make(map[string]uint64),
@@ -184,6 +191,10 @@ func (g *Gateway) Accept(sock *socket.Socket, player uuid.UUID, c caps.Set) {
 		g.mu.Unlock()
 	}()
 	err = k.Run(g.ctx)
+	var closed *socket.Closed
+	if errors.As(err, &closed) && closed.What != "" {
+		g.flooded(closed.What)
+	}
 	g.log.Info("voice disconnected", "player", p.Name, "why", err)
 }
 

@@ -772,7 +772,8 @@ func TestText(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
-	s := open(t, Config{})
+	said := make(chan string, 8)
+	s := open(t, Config{Flooded: func(what string) { said <- what }})
 	a := s.join("anna", 0, status)
 	// Two seconds of toggling at full speed of a hand are nobody's end.
 	for i := range 30 {
@@ -783,11 +784,20 @@ func TestFlood(t *testing.T) {
 		a.text("SSVC_RANGE_V1:shout")
 	}
 	b := s.join("ben", 0, v2, a) // proves that anna is still there
-	_ = b
 	for range 120 {
 		a.text("SSVC_DEAFEN_V1:1")
 	}
 	a.ends("4008 flood")
+	for range 3000 {
+		b.send(ws.OpBinary, wire.AppendC2S(nil, wire.C2SV2, &wire.C2S{Stream: 1, Seq: 1, Opus: opus}))
+	}
+	b.ends("4008 flood")
+	s.count("endings", 2, func(s Stats) uint64 { return s.Ended["4008"] })
+	for _, want := range []string{"text messages", "frames of the microphone"} {
+		if got := <-said; got != want {
+			t.Errorf("it was %s, want %s", got, want)
+		}
+	}
 }
 
 func TestDeafenedStateIsTheLast(t *testing.T) {

@@ -74,7 +74,7 @@ func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State)
 		Log: n.log.With("room", "voice"), Permissions: rights(n.world, n.players.perms),
 		Notice: func(id uuid.UUID, why voice.Reason) { n.teller().notice(id, why) },
 		Muted:  func(id uuid.UUID, was, is mute.State) { n.teller().muted(id, was, is) },
-		OpusOK: n.opt.OpusOK, Store: state, Sounds: n.now.conf.Voice.Sounds, Convert: converter(), Speakers: state.Speakers(),
+		OpusOK: n.opt.OpusOK, Store: state, Sounds: n.now.conf.Voice.Sounds, Convert: converter(), Speakers: state.Speakers(), Flooded: p.turned.flood,
 	}, n.world)
 	p.connections = limit.NewNetworks(limit.Rate{}, false, nil)
 	p.listening = listen.Config{

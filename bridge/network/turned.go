@@ -91,6 +91,11 @@ func (t *turned) voice(reason string, from netip.Addr) {
 	t.note("voice", socketsTurned[reason], from)
 }
 
+// flood is for a voice client that has been sent away for what it sent; its name is in the log of the room voice.
+func (t *turned) flood(what string) {
+	t.note("voice", why{"a voice client that sends more " + what + " than any does", "none: no client needs more; voice.enabled is the switch for all"}, netip.Addr{})
+}
+
 func (t *turned) http(reason string, from netip.Addr) {
 	t.visitors(reason)
 	t.note("http", why{"too many HTTP connections; those unused for the longest give way", "limits.http, http-proxies"}, from)

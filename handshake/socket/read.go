@@ -130,6 +130,11 @@ func (s *Socket) receive(h Handler) error {
 			if err != nil {
 				return err
 			}
+			if head.OpCode != ws.OpClose {
+				if err := s.budgets.control(); err != nil {
+					return err
+				}
+			}
 			if err := s.control(head.OpCode, p); err != nil {
 				return err
 			}
@@ -144,6 +149,11 @@ func (s *Socket) receive(h Handler) error {
 		}
 		if head.Length > int64(limit-len(parts)) {
 			return &Closed{Code: TooBig, Reason: TooBig.Reason()}
+		}
+		if !head.Fin || state.Fragmented() {
+			if err := s.budgets.fragment(head.Length, head.Fin); err != nil {
+				return err
+			}
 		}
 		p, err := s.payload(head)
 		if err != nil {

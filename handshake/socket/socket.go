@@ -2,9 +2,9 @@
 // upgraded. It promises that nobody who sends to a socket ever waits for it:
 // what a slow peer cannot take is kept within a bound and then dropped, oldest
 // sound first, and each drop is counted with its reason. It promises also that
-// a peer can neither send more than the limits below in one message, nor stay
-// without a sign of life, and that it is told once, with a code, why it is sent
-// away.
+// a peer can neither send more than the limits below in one message, nor flood
+// it with frames that are none, nor stay without a sign of life, and that it is
+// told once, with a code, why it is sent away.
 //
 // A socket has no goroutine of its own beside the one that reads. Whoever has a
 // frame for a peer writes it, if the peer's last write is long enough ago, and
@@ -92,7 +92,8 @@ func (c Code) Reason() string {
 type Closed struct {
 	Code   Code // 1005 when the peer gave none
 	Reason string
-	Peer   bool // the peer closed, not we
+	Peer   bool   // the peer closed, not we
+	What   string // with Flood: what the peer sent too much of; the peer is not told
 }
 
 func (c *Closed) Error() string {
@@ -100,7 +101,11 @@ func (c *Closed) Error() string {
 	if c.Peer {
 		who = "closed by peer"
 	}
-	return fmt.Sprintf("voice socket %s: %d %s", who, c.Code, c.Reason)
+	why := c.Reason
+	if c.What != "" {
+		why += " of " + c.What
+	}
+	return fmt.Sprintf("voice socket %s: %d %s", who, c.Code, why)
 }
 
 // ErrDead is the ending of a socket from which nothing came for [DeadAfter].
@@ -116,13 +121,14 @@ type Handler interface {
 // Socket is one peer. All methods but Run may be called from any goroutine at
 // any time, also after the end, and none of them waits for the peer.
 type Socket struct {
-	conn  net.Conn
-	src   io.Reader // reads conn
-	sink  sink
-	sweep *Sweeper
-	gap   time.Duration // gap or gapTLS
-	in    inbox
-	heard atomic.Int64 // when something came last, on the sweeper's clock
+	conn    net.Conn
+	src     io.Reader // reads conn
+	sink    sink
+	sweep   *Sweeper
+	gap     time.Duration // gap or gapTLS
+	in      inbox
+	budgets budgets
+	heard   atomic.Int64 // when something came last, on the sweeper's clock
 
 	closing atomic.Bool // Close was called; set with mu held
 
@@ -144,7 +150,7 @@ type Socket struct {
 //
 // Run has to be called, as it alone closes the connection.
 func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
-	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn), gap: gap}
+	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn), gap: gap, budgets: newBudgets()}
 	if _, ok := s.sink.(*buffered); ok {
 		s.gap = gapTLS
 	}
@@ -234,6 +240,9 @@ func (s *Socket) Close(code Code, reason string) {
 	s.close(&Closed{Code: code, Reason: reason}, lingerClean)
 }
 
+// CloseFlood is Close with [Flood], for too much of what.
+func (s *Socket) CloseFlood(what string) { s.close(flood(what), lingerClean) }
+
 func (s *Socket) close(why *Closed, linger time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,7 +314,7 @@ func (s *Socket) Reply(text []byte) {
 	}
 	s.mu.Unlock()
 	if !fits {
-		s.Close(Flood, "")
+		s.CloseFlood("requests, whose answers it does not read")
 	}
 }
 

@@ -492,6 +492,67 @@ func TestCloseDoesNotWaitForever(t *testing.T) {
 	}
 }
 
+// TestFloodOfFrames: a peer that sends frames that are no messages, whatever they are, is told that it floods and sent
+// away; up to the budget it is not, nor ever at the rate of the budget.
+func TestFloodOfFrames(t *testing.T) {
+	join := func(frames ...[]byte) []byte { return bytes.Join(frames, nil) }
+	for _, c := range []struct {
+		what         string
+		first, again []byte
+		most         int // that may come at once
+		rate         int // that may come in a second, for ever
+	}{
+		{"pings", nil, frame(ping, whole, "x"), 400, 20},
+		{"pongs", nil, frame(pong, whole, ""), 400, 20},
+		{"pings between fragments", frame(bin, more, "a"), frame(ping, whole, ""), 400, 20},
+		{"empty fragments", frame(bin, more, ""), frame(cont, more, ""), 1000, 200},
+		{"empty fragments of text", frame(text, more, "a"), frame(cont, more, ""), 1000, 200},
+		{"messages in pieces", nil, join(frame(bin, more, "a"), frame(cont, more, "b"), frame(cont, whole, "")), 3333, 666},
+		{"messages begun with nothing", nil, join(frame(bin, more, ""), frame(cont, whole, "")), 909, 181},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, p, end, wait := pipe(t, &record{})
+				defer end()
+				p.conn.SetReadDeadline(time.Time{})
+				told := make(chan string, 1)
+				go func() {
+					for {
+						s, err := readFrame(p.br)
+						if strings.HasPrefix(s, "close") || err != nil {
+							told <- s
+							io.Copy(io.Discard, p.br)
+							return
+						}
+					}
+				}()
+				if c.first != nil {
+					p.send(c.first)
+				}
+				for range 60 {
+					time.Sleep(time.Second)
+					for range c.rate {
+						p.send(c.again)
+					}
+				}
+				time.Sleep(19 * time.Second)
+				for range c.most {
+					p.send(c.again)
+				}
+				synctest.Wait()
+				if len(told) > 0 {
+					t.Fatalf("within the budget the peer is told %q", <-told)
+				}
+				p.conn.Write(c.again)
+				if got := <-told; got != "close 4008 flood" {
+					t.Errorf("the peer is told %q", got)
+				}
+				wantClosed(t, wait(), Flood, false)
+			})
+		})
+	}
+}
+
 func TestUnits(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abc": 3, wide: 1, pair: 2, pair + "a" + wide: 4} {
 		if got := units([]byte(s)); got != want {

@@ -3,6 +3,7 @@ package conn
 import (
 	"time"
 
+	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
@@ -46,6 +47,9 @@ func (k *Conn) clip(now time.Time, f *wire.C2S) {
 	slot, why := k.clips.admit(now, f.Stream)
 	if slot == nil {
 		k.drop(why)
+		if why == ClipRate && !k.clips.frames.excess.Take(now, 1) {
+			k.flood("frames of clips")
+		}
 		return
 	}
 	if slot.src == nil {
@@ -66,8 +70,8 @@ func (k *Conn) refuse(now time.Time, why Drop, reason Reason) {
 // clips are a client's clips and what they may cost. It belongs to the client's reader.
 type clips struct {
 	version uint8
-	frames  bucket // of all
-	starts  bucket
+	frames  ration // of all
+	starts  socket.Budget
 	slots   []slot // as many as go on at once
 
 	// over has the streams that were replaced last: what still comes of them is no new clip.
@@ -79,7 +83,7 @@ type clips struct {
 type slot struct {
 	stream      int64 // 0: none yet
 	began, last time.Time
-	frames      bucket
+	frames      socket.Budget
 	src         *route.Source
 }
 
@@ -90,7 +94,7 @@ func (c *clips) init(version uint8) {
 		n = Clips
 	}
 	c.slots = make([]slot, n)
-	c.frames.rate, c.starts.rate = n*FramesPerSecond, ClipStarts
+	c.frames, c.starts = newRation(n*FramesPerSecond), second(ClipStarts)
 }
 
 // quiet is how long a clip has sent nothing when it is taken for ended.
@@ -98,14 +102,14 @@ const quiet = 200 * time.Millisecond
 
 // admit finds the slot of a frame's stream, or says why the frame is dropped.
 func (c *clips) admit(now time.Time, stream int64) (*slot, Drop) {
-	if !c.frames.take(now) {
+	if !c.frames.Take(now, 1) {
 		return nil, ClipRate
 	}
 	var oldest, ended *slot // began first; quiet for longest
 	for i := range c.slots {
 		s := &c.slots[i]
 		if s.stream == stream {
-			if !s.frames.take(now) {
+			if !s.frames.Take(now, 1) {
 				return nil, ClipRate
 			}
 			s.last = now
@@ -125,7 +129,7 @@ func (c *clips) admit(now time.Time, stream int64) (*slot, Drop) {
 	}
 	// A clip that comes too soon begins late instead of never: the way here may have brought two nearer together than
 	// they were sent.
-	if c.version == 1 && now.Sub(oldest.began) < ClipEvery || !c.starts.take(now) {
+	if c.version == 1 && now.Sub(oldest.began) < ClipEvery || !c.starts.Take(now, 1) {
 		return nil, ClipStart
 	}
 	// A client ends its oldest clip before it begins one too many; one that has ended already stands nearer.
@@ -136,7 +140,7 @@ func (c *clips) admit(now time.Time, stream int64) (*slot, Drop) {
 		c.next = (c.next + 1) % len(c.over)
 	}
 	s.stream, s.began, s.last = stream, now, now
-	s.frames = bucket{rate: FramesPerSecond}
-	s.frames.take(now)
+	s.frames = second(FramesPerSecond)
+	s.frames.Take(now, 1)
 	return s, 0
 }

@@ -27,6 +27,10 @@ const (
 	FramesPerSecond = 60 // of the microphone, with one second of burst; the excess is dropped
 	TextsPerSecond  = 60 // with one second of credit; more closes with 4008
 
+	// FloodTime bounds the excess of frames: what the budget has in this time at once, and as much again with the time;
+	// more closes with 4008. It is longer than socket.DeadAfter, so that nothing that a line has held up is so much.
+	FloodTime = 30 * time.Second
+
 	// BadFrames discarded within BadTime close with 1007.
 	BadFrames = 100
 	BadTime   = 10 * time.Second
@@ -110,12 +114,13 @@ type Conn struct {
 	mic    *route.Source
 
 	// The reader's.
-	clips         clips
-	told          [numReasons]time.Time
-	asked         time.Time // about groups
-	frames, texts bucket
-	bad           []time.Time // of the last BadFrames discarded frames, in a ring
-	discarded     int
+	clips     clips
+	told      [numReasons]time.Time
+	asked     time.Time // about groups
+	frames    ration    // of the microphone
+	texts     socket.Budget
+	bad       []time.Time // of the last BadFrames discarded frames, in a ring
+	discarded int
 }
 
 // New makes a client of an upgraded socket. [Conn.Run] has to be called.
@@ -124,7 +129,7 @@ func New(cfg Config, sock *socket.Socket, p *world.Player, c caps.Set) *Conn {
 		cfg.OpusOK = wire.OpusOK
 	}
 	k := &Conn{cfg: cfg, sock: sock, caps: c}
-	k.frames.rate, k.texts.rate = FramesPerSecond, TextsPerSecond
+	k.frames, k.texts = newRation(FramesPerSecond), second(TextsPerSecond)
 	if c.Audio == 2 {
 		k.in, k.out = wire.C2SV2, wire.S2CV2
 		if c.Spatial == 1 {
@@ -173,8 +178,11 @@ func (k *Conn) frame(p []byte) {
 		k.clip(now, &f)
 		return
 	}
-	if !k.frames.take(now) {
+	if !k.frames.Take(now, 1) {
 		k.drop(TooMany)
+		if !k.frames.excess.Take(now, 1) {
+			k.flood("frames of the microphone")
+		}
 		return
 	}
 	k.route(k.mic, &f)
@@ -235,8 +243,8 @@ func (k *Conn) discard(now time.Time, why Drop) {
 
 // Text takes a request.
 func (k *Conn) Text(p []byte) {
-	if !k.texts.take(time.Now()) {
-		k.end(socket.Flood, "too many text messages")
+	if !k.texts.Take(time.Now(), 1) {
+		k.flood("text messages")
 		return
 	}
 	if k.caps.Status != 1 {
@@ -282,6 +290,12 @@ func (k *Conn) end(code socket.Code, why string) {
 	k.Close(code)
 }
 
+// flood closes the socket of a client that sends too much of what.
+func (k *Conn) flood(what string) {
+	k.cfg.Log.Debug("voice client closed", "player", k.member.Player.Name, "code", socket.Flood, "why", "too many "+what)
+	k.sock.CloseFlood(what)
+}
+
 // Deliver writes a frame in the client's format.
 func (k *Conn) Deliver(f *route.Frame) {
 	var head [wire.HeadS2CChannel]byte
@@ -313,20 +327,15 @@ func (k *Conn) Waits() bool { return k.sock.Waits(int(hub.Roster)) }
 // Left ends the client of a player who has left the network.
 func (k *Conn) Left() { k.Close(socket.Left) }
 
-// bucket is a budget per second that starts full and holds one second of it.
-type bucket struct {
-	rate int
-	at   time.Time // until when it has been spent
+// second is a budget with one second of burst.
+func second(rate int) socket.Budget { return socket.Budget{PerSecond: rate, AtOnce: rate} }
+
+// ration is a budget of frames, and how many may be in excess of it.
+type ration struct {
+	socket.Budget
+	excess socket.Budget
 }
 
-func (b *bucket) take(now time.Time) bool {
-	if full := now.Add(-time.Second); b.at.Before(full) {
-		b.at = full
-	}
-	next := b.at.Add(time.Second / time.Duration(b.rate))
-	if next.After(now) {
-		return false
-	}
-	b.at = next
-	return true
+func newRation(rate int) ration {
+	return ration{second(rate), socket.Budget{PerSecond: rate, AtOnce: rate * int(FloodTime/time.Second)}}
 }

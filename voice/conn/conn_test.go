@@ -139,11 +139,11 @@ func TestBadFramesInTime(t *testing.T) {
 }
 
 func TestBudgets(t *testing.T) {
-	b := bucket{rate: 60}
+	b := second(60)
 	now := time.Unix(1000, 0)
 	take := func(n int) (got int) {
 		for range n {
-			if b.take(now) {
+			if b.Take(now, 1) {
 				got++
 			}
 		}
@@ -193,6 +193,63 @@ func TestFloodInTime(t *testing.T) {
 			t.Errorf("ended with %v", b.ended[0])
 		}
 	})
+}
+
+// TestFloodOfFrames: what is over a budget of frames is dropped, and the end of whoever goes on; nobody is sent away
+// for what a bad line has held up, or for sending twice as much as there is room for.
+func TestFloodOfFrames(t *testing.T) {
+	for _, c := range []struct {
+		what   string
+		caps   caps.Set
+		frame  func(i int) []byte
+		budget int // a second
+		drop   Drop
+	}{
+		{"microphone", caps.Set{Audio: 2}, func(int) []byte { return frame(1, 1, speech) }, 60, TooMany},
+		{"microphone beside clips", board2, func(int) []byte { return framed(wire.Mic, 1, 0) }, 60, TooMany},
+		{"one clip", board1, func(int) []byte { return framed(wire.Board, 1, 0) }, 60, ClipRate},
+		{"clips", board2, func(i int) []byte { return framed(wire.Board, int64(i%Clips+1), 0) }, 600, ClipRate},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				defer b.close()
+				k := b.pipe(c.caps)
+				send := func(n int) {
+					for i := range n {
+						k.Binary(c.frame(i))
+					}
+					synctest.Wait()
+				}
+				for range 120 {
+					time.Sleep(time.Second)
+					send(2 * c.budget)
+				}
+				time.Sleep(time.Minute)
+				send(31 * c.budget) // the line stood still for half a minute
+				if b.sweep.Len() != 1 {
+					t.Fatal("sent away for what a line has held up")
+				}
+				begun := time.Now()
+				for b.sweep.Len() == 1 && time.Since(begun) < 5*time.Minute {
+					time.Sleep(time.Second / 4)
+					send(c.budget) // four times the budget
+				}
+				if took := time.Since(begun); took > time.Minute {
+					t.Errorf("sent away after %v", took)
+				}
+				if b.cfg.Stats.Drops[c.drop].Load() == 0 {
+					t.Error("nothing is counted")
+				}
+				k.Close(socket.Left) // too late
+				b.wg.Wait()
+				var closed *socket.Closed
+				if !errors.As(b.ended[0], &closed) || closed.Code != socket.Flood || closed.What == "" {
+					t.Errorf("ended with %v", b.ended[0])
+				}
+			})
+		})
+	}
 }
 
 // crowd is n clients on real sockets, each in earshot of all others.
@@ -258,7 +315,7 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 		b := crowd(t, n, board2)
 		k := b.all[0]
 		k.Binary(framed(wire.Board, 1, 0))
-		k.clips.frames.rate, k.clips.slots[0].frames.rate = 1<<30, 1<<30
+		k.clips.frames.PerSecond, k.clips.slots[0].frames.PerSecond = 1<<30, 1<<30
 		return b, b.sends(framed(wire.Board, 1, 1))
 	},
 	"group": func(t testing.TB, n int) (*bench, func() int) {
@@ -305,7 +362,7 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 // sends has the first client send a frame, without a budget.
 func (b *bench) sends(p []byte) func() int {
 	k := b.all[0]
-	k.frames.rate = 1 << 30
+	k.frames.PerSecond = 1 << 30
 	return func() int {
 		before := b.cfg.Stats.Delivered.Load()
 		k.Binary(p)

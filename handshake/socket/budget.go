@@ -1,0 +1,70 @@
+package socket
+
+import "time"
+
+// Budget is how much of one kind a peer may send: AtOnce, and PerSecond from
+// then on. It starts full. It is not safe for concurrent use.
+type Budget struct {
+	PerSecond, AtOnce int
+	spent             time.Time // up to when, where each second buys PerSecond
+}
+
+// Take spends n, unless that is more than there is at now, and reports whether
+// it has.
+func (b *Budget) Take(now time.Time, n int) bool {
+	step := time.Second / time.Duration(b.PerSecond)
+	if full := now.Add(-step * time.Duration(b.AtOnce)); b.spent.Before(full) {
+		b.spent = full
+	}
+	next := b.spent.Add(step * time.Duration(n))
+	if next.After(now) {
+		return false
+	}
+	b.spent = next
+	return true
+}
+
+// Budgets of what a peer sends that is no message. A peer that is over one is
+// closed with [Flood]. At once it may send more than gathers on a way that
+// stands still for as long as a peer may be silent.
+const (
+	// ControlsPerSecond is for pings and pongs; a peer needs one of each in
+	// PingEvery, and some send one a second.
+	ControlsPerSecond = 20
+	controlsAtOnce    = 400
+
+	// FragmentsPerSecond is for the frames of messages that come in several. It
+	// is three for each frame of a microphone and ten clips.
+	FragmentsPerSecond = 2000
+	fragmentsAtOnce    = 10000
+	// emptyFragment is what a fragment costs that brings a message no further.
+	emptyFragment = 10
+)
+
+// budgets are a peer's. They belong to its reader.
+type budgets struct{ controls, fragments Budget }
+
+func newBudgets() budgets {
+	return budgets{Budget{PerSecond: ControlsPerSecond, AtOnce: controlsAtOnce}, Budget{PerSecond: FragmentsPerSecond, AtOnce: fragmentsAtOnce}}
+}
+
+func (b *budgets) control() error {
+	if !b.controls.Take(time.Now(), 1) {
+		return flood("pings and pongs")
+	}
+	return nil
+}
+
+// fragment is for a frame of a message that comes in several.
+func (b *budgets) fragment(size int64, last bool) error {
+	cost := 1
+	if size == 0 && !last {
+		cost = emptyFragment
+	}
+	if !b.fragments.Take(time.Now(), cost) {
+		return flood("fragments of messages")
+	}
+	return nil
+}
+
+func flood(what string) *Closed { return &Closed{Code: Flood, Reason: Flood.Reason(), What: what} }
