@@ -227,7 +227,7 @@ func (l *Loaded) check(src *source) (warnings []string, err error) {
 	if v := l.Compression.Level; v < 1 || v > 9 {
 		bad("compression.level", "%d: 1 to 9", v)
 	}
-	for key, r := range map[string]Rate{"connections": l.Limits.Connections, "logins": l.Limits.Logins, "status": l.Limits.Status, "bungeecord": l.Limits.BungeeCord} {
+	for key, r := range map[string]Rate{"connections": l.Limits.Connections, "logins": l.Limits.Logins, "status": l.Limits.Status, "bungeecord": l.Limits.BungeeCord, "channels": l.Limits.Channels} {
 		if !(r.PerSecond > 0) || r.Burst < 1 {
 			bad("limits."+key, "per-second must be above 0 and burst at least 1")
 		}

@@ -168,6 +168,7 @@ type Limits struct {
 
 	PluginMessage int  `yaml:"plugin-message"` // bytes in one of a client
 	BungeeCord    Rate `yaml:"bungeecord"`     // messages of each server on BungeeCord's channel
+	Channels      Rate `yaml:"channels"`       // messages of each client about plugin channels and voice
 }
 
 // Timeouts of each wait.
@@ -275,7 +276,7 @@ func Default() Config {
 		Compression: Compression{Threshold: 256, Level: 3},
 		Limits: Limits{
 			Connections: Rate{5, 40}, Logins: Rate{0.5, 10}, Status: Rate{5, 40},
-			Exempt: []string{}, Pending: 2048, HTTP: 1024, PluginMessage: 32767, BungeeCord: Rate{100, 400},
+			Exempt: []string{}, Pending: 2048, HTTP: 1024, PluginMessage: 32767, BungeeCord: Rate{100, 400}, Channels: Rate{10, 200},
 		},
 		Timeouts: Timeouts{
 			FirstByte: s(5), Login: s(30), Read: s(30), Write: s(30), BackendDial: s(5), BackendLogin: s(10),

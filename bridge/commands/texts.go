@@ -122,6 +122,7 @@ var english = map[key]string{
 	"kick-drained":        "Server <server> is being emptied, and no other server takes you: <reason>",
 	"kick-unanswered":     "Your client did not answer in time.",
 	"kick-overflow":       "Too many messages before a server was ready.",
+	"kick-flood":          "Your game sends more than this server takes. If you have added mods, tell the administrator which.",
 	"kick-protocol":       "Protocol error: <what>",
 	"kick-timeout":        "Timed out.",
 	"kick-internal":       "Internal error. Join again, and tell the administrator if it comes back.",

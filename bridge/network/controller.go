@@ -66,6 +66,8 @@ func (h *hook) Serverbound(p proto.Packet, body []byte) session.Answer {
 		return session.Answer{Drop: true}
 	case command.Kick:
 		return session.Answer{Kick: &d.Reason}
+	case command.Flood:
+		return session.Answer{Kick: &d.Reason, Flood: true}
 	}
 	return session.Answer{}
 }

@@ -42,7 +42,7 @@ func newPolicy(l *configs.Loaded, servers []backend.Server) (p policy, err error
 	p = policy{
 		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled,
 		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{}, restricted: map[string]bool{},
-		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, Strict: c.Strict, Quiet: !c.Announce},
+		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, SuggestionsKickAfter: c.CompletionsKickAfter, Strict: c.Strict, Quiet: !c.Announce},
 	}
 	p.budget = rate(l.Limits.BungeeCord)
 	p.alone = len(l.Servers) == 0

@@ -23,7 +23,7 @@ func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 	s.Settings = session.Settings{
 		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0, Unknown: unknownVersions(l.NewerVersions), HideAddresses: !l.Log.Addresses,
 		Threshold: l.Compression.Threshold, Level: l.Compression.Level,
-		MaxMessage: l.Limits.PluginMessage, Brand: "Earshot", Try: l.Try, FinalReasons: l.Final, KeepPacks: l.KeepPacks,
+		MaxMessage: l.Limits.PluginMessage, Channels: rate(l.Limits.Channels), Brand: "Earshot", Try: l.Try, FinalReasons: l.Final, KeepPacks: l.KeepPacks,
 		Timeouts: session.Timeouts{
 			// The handshake gets as long again as its first byte had.
 			Handshake: 2 * time.Duration(t.FirstByte), Login: time.Duration(t.Login), Read: time.Duration(t.Read), Write: time.Duration(t.Write),

@@ -55,6 +55,7 @@ var live = map[string]sample{
 	"servers.*.missing-bodies":      {server, "SERVERS={a: {address: '127.0.0.1:1', missing-bodies: hide}}"},
 	"servers.*.restricted":          {server, "SERVERS={a: {address: '127.0.0.1:1', restricted: true}}"},
 	"server-transfers":              {server, "SERVER_TRANSFERS=refuse"}, "server-cookies": {server, "SERVER_COOKIES=refuse"},
+	"limits.channels.per-second": {"", "LIMITS_CHANNELS_PER_SECOND=7"}, "limits.channels.burst": {"", "LIMITS_CHANNELS_BURST=7"},
 	"limits.bungeecord.per-second": {"", "LIMITS_BUNGEECORD_PER_SECOND=7"}, "limits.bungeecord.burst": {"", "LIMITS_BUNGEECORD_BURST=7"},
 	"servers.*.floodgate": {"BEDROCK_KEY_FILE=DIR/aes\n" + server, "SERVERS={a: {address: '127.0.0.1:1', floodgate: true}}"},
 	"bedrock.key-file":    {"", "BEDROCK_KEY_FILE=DIR/aes"}, "bedrock.trusted": {"BEDROCK_KEY_FILE=DIR/aes", "BEDROCK_TRUSTED=[10.0.0.1]"},
@@ -78,7 +79,7 @@ var live = map[string]sample{
 	"commands.announce": {"", "COMMANDS_ANNOUNCE=false"}, "commands.hubs": {"", "COMMANDS_HUBS=[limbo]"},
 	"commands.aliases": {"", "COMMANDS_ALIASES={glist: [who]}"}, "commands.rate.per-second": {"", "COMMANDS_RATE_PER_SECOND=7"},
 	"commands.rate.burst": {"", "COMMANDS_RATE_BURST=7"}, "commands.completions.per-second": {"", "COMMANDS_COMPLETIONS_PER_SECOND=7"},
-	"commands.completions.burst": {"", "COMMANDS_COMPLETIONS_BURST=7"}, "commands.kick-after": {"", "COMMANDS_KICK_AFTER=7"},
+	"commands.completions.burst": {"", "COMMANDS_COMPLETIONS_BURST=7"}, "commands.completions-kick-after": {"", "COMMANDS_COMPLETIONS_KICK_AFTER=7"}, "commands.kick-after": {"", "COMMANDS_KICK_AFTER=7"},
 	"commands.strict-chat": {"", "COMMANDS_STRICT_CHAT=true"},
 	"commands.record":      {"", "COMMANDS_RECORD=false"},
 

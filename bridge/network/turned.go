@@ -64,7 +64,7 @@ var sessionsTurned = map[session.Ending]why{
 	session.EndThrottled:       {"more logins from one network than it may have", "limits.logins, limits.connections, limits.exempt"},
 	session.EndTransfer:        {"a player whom another server has transferred here", "accept-transfers"},
 	session.EndBedrockSource:   {"a player of Bedrock Edition from where no Geyser is expected", "bedrock.trusted, bedrock.key-file"},
-	session.EndFlood:           {"a player whose client sends more of one kind than any game does", "commands.kick-after, for commands and completions"},
+	session.EndFlood:           {"a player whose client sends more of one kind than any game does", "limits.channels for plugin messages, commands.completions-kick-after and commands.kick-after for the others"},
 }
 
 var socketsTurned = map[string]why{

@@ -32,7 +32,9 @@ type Options struct {
 	Commands    limit.Rate // commands of a player; those in excess go to the backend, whatever they are
 	Suggestions limit.Rate // requests for completion; those in excess are dropped
 	KickAfter   int        // so many of either in excess within a minute end the session; 0: never
-	Quiet       bool       // our commands are neither announced in the backend's tree nor among the names that it completes
+	// SuggestionsKickAfter is KickAfter for requests for completion alone.
+	SuggestionsKickAfter int
+	Quiet                bool // our commands are neither announced in the backend's tree nor among the names that it completes
 	// Strict ends the session of a client that signed the arguments of a command of ours. The backend never sees the
 	// signature, so that it will refuse all that the client signs from then on; without Strict the player is left to
 	// find that out.
@@ -73,7 +75,8 @@ type Filter[S Source] struct {
 
 	opt                            *Options // that the buckets are for
 	commands, suggestions, strikes *limit.Bucket
-	last                           int64 // when the newest message was written, in ms since 1970
+	requests                       *limit.Bucket // for completion that are in excess
+	last                           int64         // when the newest message was written, in ms since 1970
 
 	mu          sync.Mutex
 	outstanding *packet.SuggestionsRequest // below 393: the backend's answer is to be merged with ours
@@ -100,17 +103,26 @@ func (f *Filter[S]) judged() *Options {
 		f.suggestions = limit.NewBucket(o.Suggestions)
 	}
 	if f.opt == nil || o.KickAfter != f.opt.KickAfter {
-		f.strikes = limit.NewBucket(limit.Rate{PerSecond: float64(o.KickAfter) / 60, Burst: o.KickAfter})
+		f.strikes = perMinute(o.KickAfter)
+	}
+	if f.opt == nil || o.SuggestionsKickAfter != f.opt.SuggestionsKickAfter {
+		f.requests = perMinute(o.SuggestionsKickAfter)
 	}
 	f.opt = o
 	return o
 }
 
-// excess counts something over a limit, and decides what it comes to.
-func (f *Filter[S]) excess(otherwise Action) Decision {
+func perMinute(n int) *limit.Bucket {
+	return limit.NewBucket(limit.Rate{PerSecond: float64(n) / 60, Burst: n})
+}
+
+// excess counts something over a limit, and decides what it comes to; strikes are how much of it is too much.
+func (f *Filter[S]) excess(otherwise Action, strikes ...*limit.Bucket) Decision {
 	f.counters.Limited.Add(1)
-	if !f.strikes.Allow() {
-		return Decision{Action: Kick, Reason: packet.Translatable("disconnect.spam")}
+	for _, b := range strikes {
+		if !b.Allow() {
+			return Decision{Action: Flood, Reason: packet.Translatable("disconnect.spam")}
+		}
 	}
 	return Decision{Action: otherwise}
 }
@@ -124,7 +136,8 @@ const (
 	Run           // drop it, send Ack to the backend if there is one, and execute Command
 	Answer        // drop it, and send Body to the client as a TabComplete
 	Drop
-	Kick // end the session with Reason
+	Kick  // end the session with Reason
+	Flood // the same, for the client sends too much
 )
 
 // Decision is what a Filter decides about a packet of the client's.
@@ -191,7 +204,7 @@ func (f *Filter[S]) command(c packet.ChatCommand) Decision {
 	}
 	opt := f.judged()
 	if !f.commands.Allow() {
-		return f.excess(Pass)
+		return f.excess(Pass, f.strikes)
 	}
 	if ours, _ := f.table().Find(f.src, c.Text); ours == nil {
 		return Decision{}
@@ -213,7 +226,7 @@ func (f *Filter[S]) command(c packet.ChatCommand) Decision {
 func (f *Filter[S]) complete(body []byte) Decision {
 	opt := f.judged()
 	if !f.suggestions.Allow() {
-		return f.excess(Drop)
+		return f.excess(Drop, f.strikes, f.requests)
 	}
 	q, err := packet.ParseSuggestionsRequest(f.protocol, body)
 	if err != nil {

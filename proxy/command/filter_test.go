@@ -206,7 +206,7 @@ func TestFilterKicks(t *testing.T) {
 		for range 20 {
 			for range 6 { // one of each within the rate, ten of both beyond it
 				command()
-				if complete() == Kick {
+				if complete() == Flood {
 					t.Fatal("kicked for a burst once in a minute")
 				}
 			}
@@ -215,11 +215,43 @@ func TestFilterKicks(t *testing.T) {
 		command()
 		complete()
 		for i := range 10 {
-			if command() == Kick {
+			if command() == Flood {
 				t.Fatalf("kicked after %d", i)
 			}
 		}
-		if complete() != Kick || command() != Kick {
+		if complete() != Flood || command() != Flood {
+			t.Error("not kicked")
+		}
+	})
+}
+
+// TestFloodOfRequests: who asks for completion far beyond the rate is disconnected, and no other: not a mod that asks with
+// each key, nor one that asks for everything once, nor whoever gives many commands.
+func TestFloodOfRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, _ := newFilter(t, 765, Options{Commands: limit.Rate{PerSecond: 20, Burst: 40}, Suggestions: limit.Rate{PerSecond: 20, Burst: 50}, SuggestionsKickAfter: 2000})
+		ask := func(n int) (last Action) {
+			for range n {
+				last = f.Serverbound(proto.TabComplete, packet.AppendSuggestionsRequest(nil, 765, packet.SuggestionsRequest{Text: "/server "})).Action
+			}
+			return last
+		}
+		for range 600 {
+			if ask(30) == Flood { // a key held down
+				t.Fatal("kicked for typing")
+			}
+			for range 100 {
+				if f.Serverbound(commandBody(765, "help", packet.Seen{})).Action == Flood {
+					t.Fatal("kicked for commands")
+				}
+			}
+			time.Sleep(time.Second)
+		}
+		time.Sleep(time.Minute)
+		if ask(50+2000) != Drop {
+			t.Error("kicked within the budget, or more is answered than the rate")
+		}
+		if ask(1) != Flood {
 			t.Error("not kicked")
 		}
 	})

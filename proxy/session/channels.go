@@ -1,6 +1,7 @@
 package session
 
 import (
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -51,9 +52,28 @@ func (c *Core) owns(channel []byte) bool {
 	return c.channels != nil && c.channels.Owns(string(channel))
 }
 
+// said is what a client may still say on the channels that the proxy cares about. It is the owner's.
+type said struct {
+	rate limit.Rate
+	left *limit.Bucket
+}
+
+func (x *said) allow(r limit.Rate) bool {
+	if x.left == nil || x.rate != r {
+		x.rate, x.left = r, limit.NewBucket(r)
+	}
+	return x.left.Allow()
+}
+
 // clientMessage decides a plugin message from the client.
 func (s *Session) clientMessage(e *event) verdict {
-	if s.core.owns([]byte(e.channel)) {
+	ours, t := s.core.owns([]byte(e.channel)), topicOf([]byte(e.channel))
+	if (ours || t != otherTopic) && !s.said.allow(s.set().Channels) {
+		s.log.Debug("client floods plugin channels", "channel", printable(e.channel), "state", s.in)
+		s.end(EndFlood, s.because("kick-flood"))
+		return handled
+	}
+	if ours {
 		s.core.channels.Message(s, e.channel, e.data)
 		return handled
 	}
@@ -65,7 +85,7 @@ func (s *Session) clientMessage(e *event) verdict {
 		return s.violation("plugin message of %d bytes on %s", len(e.data), printable(e.channel))
 	}
 	stated, prompt := true, false
-	switch topicOf([]byte(e.channel)) {
+	switch t {
 	case fmlTopic:
 		stated, prompt = false, s.fmlClient()
 		s.fmlAnswer(e.data)

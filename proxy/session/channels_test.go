@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -95,6 +96,79 @@ func TestOwnedChannels(t *testing.T) {
 			t.Errorf("%d forged messages counted", n)
 		}
 	})
+}
+
+// TestFloodOfMessages: who says more about channels than the settings allow is disconnected and told why, whatever it is
+// and in each era, before a join as well. What is only passed on has no such budget, and everybody has one of their own.
+func TestFloodOfMessages(t *testing.T) {
+	const told = "Your game sends more than this server takes. If you have added mods, tell the administrator which."
+	each(t, eras, func(t *testing.T, protocol int32) {
+		register := packet.RegisterChannel(protocol)
+		b := newBackend(t, "lobby", nil)
+		e := newEnv(t, func(c *Config) {
+			c.Channels = &recorder{}
+			c.Settings.Channels = limit.Rate{PerSecond: 0.001, Burst: 20}
+		}, b)
+		other, at := e.play(protocol, "Alex", b)
+		for i, m := range [][]byte{
+			message("socketsvc:hello", "x"), message(register, "a:b"), message(strings.Replace(strings.Replace(register, "reg", "unreg", 1), "REG", "UNREG", 1), "a:b"),
+			message("socketsvc:nothing", ""), message("bungeecord:main", "x"), message(register, "\x00"),
+		} {
+			c, s := e.play(protocol, "Steve", b)
+			left := 20
+			for range left {
+				c.send(proto.CustomPayload, m)
+			}
+			for range 100 {
+				c.send(proto.CustomPayload, message("other:x", "x"))
+			}
+			for n := 0; n < 100; {
+				if bytes.Equal(s.await(proto.CustomPayload), message("other:x", "x")) {
+					n++
+				}
+			}
+			e.ended(EndFlood, uint64(i))
+			c.send(proto.CustomPayload, m)
+			if got := c.kicked(); got != told {
+				t.Errorf("%q: told %q", m, got)
+			}
+			e.ended(EndFlood, uint64(i+1))
+		}
+		if early := e.login(protocol, "Early"); early.v.HasConfiguration() {
+			for range 21 {
+				early.send(proto.CustomPayload, message("socketsvc:hello", "x"))
+			}
+			if got := early.kicked(); got != told {
+				t.Errorf("told %q", got)
+			}
+		}
+		other.send(proto.CustomPayload, message(register, "c:d"))
+		if got := at.await(proto.CustomPayload); !bytes.Equal(got, message(register, "c:d")) {
+			t.Errorf("%q came from another player", got)
+		}
+	})
+}
+
+// TestChannelsAreReread: another budget counts for those who are on; and with none set a client with two hundred mods, each
+// of which says its channel by itself, gets in.
+func TestChannelsAreReread(t *testing.T) {
+	b := newBackend(t, "lobby", nil)
+	e := newEnv(t, nil, b)
+	c, s := e.play(754, "Steve", b)
+	for i := range 200 {
+		c.send(proto.CustomPayload, message("minecraft:register", fmt.Sprintf("mod%d:x", i)))
+	}
+	for range 200 {
+		s.await(proto.CustomPayload)
+	}
+	less := *e.core.settings.Load()
+	less.Channels = limit.Rate{PerSecond: 0.001, Burst: 1}
+	e.core.Apply(less)
+	c.send(proto.CustomPayload, message("minecraft:register", "a:b"))
+	s.await(proto.CustomPayload)
+	c.send(proto.CustomPayload, message("minecraft:register", "a:b"))
+	c.kicked()
+	e.ended(EndFlood, 1)
 }
 
 // TestBungeeChannel: nobody crosses on the channel by which backends move and kick players.

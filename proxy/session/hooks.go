@@ -31,6 +31,7 @@ type Answer struct {
 	Ack   []byte       // the body of a MessageAcknowledgement for the backend in its place
 	Reply []byte       // the body of a TabComplete for the client
 	Kick  *packet.Text // the session ends with this reason
+	Flood bool         // with Kick: since the client sends too much
 }
 
 // hooked asks the hook about a packet of the client's that could go on.
@@ -41,7 +42,11 @@ func (s *Session) hooked(e *event) verdict {
 	a := s.hook.Serverbound(e.packet, e.body)
 	switch {
 	case a.Kick != nil:
-		s.end(EndDisconnected, reason{text: *a.Kick})
+		e := EndDisconnected
+		if a.Flood {
+			e = EndFlood
+		}
+		s.end(e, reason{text: *a.Kick})
 		return handled
 	case a.Ack != nil:
 		if l := s.current; l != nil {

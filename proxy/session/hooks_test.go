@@ -61,7 +61,7 @@ func TestHooks(t *testing.T) {
 	each(t, eras, func(t *testing.T, protocol int32) {
 		gone := packet.Plain("out with you")
 		h := &hooks{answer: map[string]Answer{
-			"drop": {Drop: true}, "ack": {Ack: []byte("seen")}, "reply": {Reply: []byte("answer")}, "kick": {Kick: &gone},
+			"drop": {Drop: true}, "ack": {Ack: []byte("seen")}, "reply": {Reply: []byte("answer")}, "kick": {Kick: &gone}, "flood": {Kick: &gone, Flood: true},
 		}}
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
 		e := newEnv(t, func(c *Config) { c.Hooks = h }, a, b)
@@ -109,12 +109,19 @@ func TestHooks(t *testing.T) {
 			t.Errorf("told %q", got)
 		}
 		e.ended(EndDisconnected, 1)
+		heard := h.all()
+		c, _ = e.settle(protocol, a)
+		c.send(proto.TabComplete, []byte("flood"))
+		if got := c.kicked(); got != gone.String() {
+			t.Errorf("told %q", got)
+		}
+		e.ended(EndFlood, 1)
 		tab := proto.TabComplete.String()
 		want := "reset; up T drop; up T pass; up T reply; up T ack; up T pass; announce; reset; up T kick; close"
 		if protocol >= 764 { // at the start of the configuration, and at the join game
 			want = strings.Replace(want, "announce; reset; up", "announce; reset; reset; up", 1)
 		}
-		if got := strings.ReplaceAll(h.all(), tab, "T"); got != want {
+		if got := strings.ReplaceAll(heard, tab, "T"); got != want {
 			t.Errorf("the hook was asked\n%s, want\n%s", got, want)
 		}
 	})

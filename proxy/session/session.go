@@ -91,6 +91,7 @@ type Session struct {
 	awaitEnd   bool    // finish configuration is unanswered
 	playing    bool    // a join game reached the client and no start configuration since
 	stalePacks int     // answers about known packs that the client owes to backends that are gone
+	said       said    // how much of plugin channels
 	memory     memory  // what the client said once and every backend must hear
 	fml        fmlStage
 	mods       mods // what the client's mod loader answered to the backend it logged in with

@@ -34,6 +34,10 @@ type Settings struct {
 	Brand      string // shown in brackets behind the backend's brand; empty: the brand passes unchanged
 	MaxMessage int    // bytes in a plugin message of a client; 0: 32767, as the game has it
 
+	// Channels is how often a client may say something on the plugin channels that the proxy cares about: its own, and those
+	// by which channels are registered. More ends the session. The zero Rate: 10 a second, 200 at once.
+	Channels limit.Rate
+
 	KeepPacks bool // the resource packs of the server a player leaves stay with it, in versions that can unload them
 
 	Servers []backend.Server // names are compared without case
@@ -101,6 +105,9 @@ type Timeouts struct {
 func (s Settings) withDefaults() *Settings {
 	if s.MaxMessage <= 0 {
 		s.MaxMessage = maxClientMessage
+	}
+	if s.Channels == (limit.Rate{}) {
+		s.Channels = limit.Rate{PerSecond: 10, Burst: 200}
 	}
 	s.byName = newHosts(s.Hosts)
 	if s.Health.Timeout <= 0 {
