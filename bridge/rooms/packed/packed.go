@@ -34,10 +34,10 @@ const (
 
 // What happened to a row, as it travels.
 const (
-	changed = iota
-	removed
-	added
-	changedWithLosses
+	changed           uint64 = 0
+	removed           uint64 = 1
+	added             uint64 = 2
+	changedWithLosses uint64 = 3
 )
 
 // Bounds of what is decoded.
@@ -302,7 +302,7 @@ func (s *Schema) AppendState(dst []byte, epoch, tick, base int64, was, now state
 		for x < len(before) || y < len(after) {
 			switch {
 			case y == len(after) || x < len(before) && before[x].Key < after[y].Key:
-				dst = binary.AppendUvarint(dst, uint64(x)<<2|removed)
+				dst = binary.AppendUvarint(dst, change(x, removed))
 				n++
 				x++
 			case x == len(before) || after[y].Key < before[x].Key:
@@ -337,6 +337,9 @@ func (s *Schema) AppendState(dst []byte, epoch, tick, base int64, was, now state
 	return dst, some, true
 }
 
+// change is the number that begins a change.
+func change(slot int, what uint64) uint64 { return uint64(slot)<<2 | what }
+
 // appendChange writes what differs between two forms of a row.
 func (t *Table) appendChange(dst []byte, slot int, a, b *row) ([]byte, bool) {
 	var values, null uint64
@@ -357,9 +360,9 @@ func (t *Table) appendChange(dst []byte, slot int, a, b *row) ([]byte, bool) {
 	case values|null|absent == 0:
 		return dst, false
 	case null|absent == 0:
-		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(slot)<<2|changed), values)
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, change(slot, changed)), values)
 	default:
-		dst = binary.AppendUvarint(binary.AppendUvarint(dst, uint64(slot)<<2|changedWithLosses), values|null)
+		dst = binary.AppendUvarint(binary.AppendUvarint(dst, change(slot, changedWithLosses)), values|null)
 		dst = binary.AppendUvarint(binary.AppendUvarint(dst, null), absent)
 	}
 	for i := range t.Fields {
