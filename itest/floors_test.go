@@ -22,10 +22,10 @@ const module = "github.com/earshot-mc/earshot/"
 // proxy cannot wait for it.
 var floors = map[string]int{
 	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/offer": 0,
-	"bridge/sight": 0, "bridge/world": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/line": 0, "voice/relation": 0,
+	"bridge/sight": 0, "bridge/world": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/talk": 0, "voice/relation": 0,
 
 	"proxy/packet": 1, "proxy/floodgate": 1, "proxy/limit": 1, "proxy/command": 1, "handshake/token": 1, "bridge/track": 1, "bridge/perm": 1, "bridge/rooms/frame": 1, "bridge/rooms/packed": 1,
-	"voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,
+	"voice/line": 1, "voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,
 	"voice/group": 1, "voice/mute": 1, "voice/ogg": 1,
 
 	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2, "handshake/front": 2, "voice/store": 2, "voice/soundfile": 2,
@@ -46,6 +46,9 @@ var sideways = map[string][]string{
 	"bridge/world":  {"bridge/sight"},
 	"proxy/command": {"proxy/packet", "proxy/limit"},
 	"voice/route":   {"voice/gain"},
+	"voice/mute":    {"voice/line"},
+	"voice/roster":  {"voice/line"},
+	"voice/group":   {"voice/line"},
 	"proxy/session": {"proxy/auth", "proxy/backend", "proxy/status", "proxy/health"},
 	"voice/conn":    {"voice/hub"},
 }
@@ -83,7 +86,8 @@ var never = map[string][]string{
 	"voice/wire":         {"net", "time"},
 	"bridge/rooms/state": {"net", "time"}, "bridge/rooms/frame": {"net", "time"}, "bridge/rooms/packed": {"net", "time"},
 	"bridge/step":    {"net"},
-	"voice/line":     {"net", "time"},
+	"voice/talk":     {"net", "time", module + "bridge/world"},
+	"voice/line":     {"net", "time", module + "bridge/world"},
 	"voice/relation": {"net", "time", module + "bridge/world", module + "voice/wire"},
 	"proxy/proto":    {"net"},
 	"handshake/caps": {"net/http/httptest"},

@@ -20,6 +20,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // motd is what the server list shows.
@@ -227,7 +228,7 @@ func TestReloadVoice(t *testing.T) {
 	p.write(base + "voice: {whisper: 0, groups: {enabled: false}}\n")
 	until(t, "no whisper", func() bool { return ann.c.Ranges() == line.Ranges{Shout: true} })
 	p.says(1, "the configuration was read again")
-	if err := ann.c.Group(line.GroupRequest{Verb: line.Create, Name: "team"}); err != nil {
+	if err := ann.c.Group(talk.GroupRequest{Verb: talk.Create, Name: "team"}); err != nil {
 		t.Fatal(err)
 	}
 	gone := func(why string) {

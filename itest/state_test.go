@@ -19,9 +19,9 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
 	"github.com/earshot-mc/earshot/voice/client"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/store"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // moderated lets Mod do everything, as fast as he can type.
@@ -60,7 +60,7 @@ func newMember(t *testing.T, p *program, bot *peer.Bot) *member {
 }
 
 // asks makes a request about groups and waits for this answer.
-func (m *member) asks(r line.GroupRequest, answer string) {
+func (m *member) asks(r talk.GroupRequest, answer string) {
 	m.t.Helper()
 	late := time.After(peer.Patience)
 	for again := true; ; {
@@ -107,7 +107,7 @@ func TestStateLasts(t *testing.T) {
 		return newMember(t, p, bots.Join(p.addr, "Ann")), newMember(t, p, bots.Join(p.addr, "Bob")), mod
 	}
 	ann, bob, mod := join()
-	ann.asks(line.GroupRequest{Verb: line.Create, Name: "lasting", Password: "pass", Type: line.OpenGroup, Persistent: true}, "OK")
+	ann.asks(talk.GroupRequest{Verb: talk.Create, Name: "lasting", Password: "pass", Type: talk.OpenGroup, Persistent: true}, "OK")
 	says(mod, "/voice mute Ann 1h too loud", "Ann is muted for 1h. Reason: too loud")
 	says(mod, "/voice mute Bob", "Bob is muted")
 	says(mod, "/voice unmute Bob", "The mute of Bob is lifted.")
@@ -129,7 +129,7 @@ func TestStateLasts(t *testing.T) {
 	ann, bob, mod = join()
 	ann.shows("the mute", func(c *client.Client) bool {
 		m := c.Mute()
-		return m.Kind == line.MutedPlayer && m.Timed && m.Seconds > 0 && m.Seconds <= 3600 && m.Reason == "too loud"
+		return m.Kind == talk.MutedPlayer && m.Timed && m.Seconds > 0 && m.Seconds <= 3600 && m.Reason == "too loud"
 	})
 	bob.hearsNothingFrom(ann.speaker, "who is muted since before the restart")
 	ann.hears(bob.speaker, 1, 0, 0)
@@ -143,11 +143,11 @@ func TestStateLasts(t *testing.T) {
 	})
 	bob.shows("the group", hasGroup("lasting"))
 	g := bob.c.Groups().Groups[0]
-	if g.Type != line.OpenGroup || !g.Persistent || !g.Locked {
+	if g.Type != talk.OpenGroup || !g.Persistent || !g.Locked {
 		t.Errorf("the group is %+v", g)
 	}
-	bob.asks(line.GroupRequest{Verb: line.Join, Group: g.ID, Password: "wrong"}, "WRONG_PASSWORD")
-	bob.asks(line.GroupRequest{Verb: line.Join, Group: g.ID, Password: "pass"}, "OK")
+	bob.asks(talk.GroupRequest{Verb: talk.Join, Group: g.ID, Password: "wrong"}, "WRONG_PASSWORD")
+	bob.asks(talk.GroupRequest{Verb: talk.Join, Group: g.ID, Password: "pass"}, "OK")
 	until(t, "Bob is counted", func() bool { return p.metric("earshot_voice_group_members") == 1 })
 	p.counts("earshot_voice_groups", 1)
 	says(mod, "/voice unmute Ann", "The mute of Ann is lifted.")
@@ -301,7 +301,7 @@ func TestStateElsewhere(t *testing.T) {
 	ann := newMember(t, two, bots.Join(two.addr, "Ann"))
 	says(mod, "/voice mute "+ann.id.String()+" everywhere", "is muted")
 	ann.shows("the mute", func(c *client.Client) bool { return c.Mute().Reason == "everywhere" })
-	ann.asks(line.GroupRequest{Verb: line.Create, Name: "ours", Type: line.OpenGroup, Persistent: true}, "OK")
+	ann.asks(talk.GroupRequest{Verb: talk.Create, Name: "ours", Type: talk.OpenGroup, Persistent: true}, "OK")
 	until(t, "the other one has the group", func() bool { return one.metric("earshot_voice_groups") == 1 })
 	if status, h := one.health(); status != 200 || h["state"] != "running" || !strings.Contains(fmt.Sprint(h["state_server"]), "127.0.0.1") {
 		t.Errorf("%d %v", status, h)
@@ -318,7 +318,7 @@ func TestStateElsewhere(t *testing.T) {
 	one.counts("earshot_state_waiting", 1)
 	e.start()
 	until(t, "it is back", func() bool { return one.metric("earshot_state_up") == 1 && two.metric("earshot_state_up") == 1 })
-	ann.shows("its end", func(c *client.Client) bool { return c.Mute().Kind == line.NotMuted })
+	ann.shows("its end", func(c *client.Client) bool { return c.Mute().Kind == talk.NotMuted })
 	bob.hears(ann.speaker, 1, 0, 0)
 	for _, p := range []*program{one, two} {
 		p.stop()

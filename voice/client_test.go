@@ -13,6 +13,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // TestClientKnowsItsControls has the client package on the other end, as a player's program would be.
@@ -45,7 +46,7 @@ func TestClientKnowsItsControls(t *testing.T) {
 		}
 	}
 	old := dial(spatial)
-	if err := old.Group(line.GroupRequest{Verb: line.Leave}); !errors.Is(err, vc.ErrNotGranted) {
+	if err := old.Group(talk.GroupRequest{Verb: talk.Leave}); !errors.Is(err, vc.ErrNotGranted) {
 		t.Errorf("groups were not asked for: %v", err)
 	}
 	s.count("accepted", 1, func(st Stats) uint64 { return st.Accepted }) // or it might replace the newer one
@@ -53,7 +54,7 @@ func TestClientKnowsItsControls(t *testing.T) {
 	until("the lines of the connect", func() bool {
 		return c.Groups() != nil && c.Ranges() == line.Ranges{Whisper: true} && c.Mute() == line.Mute{}
 	})
-	if err := c.Group(line.GroupRequest{Verb: line.Create, Type: line.OpenGroup, Name: "team"}); err != nil {
+	if err := c.Group(talk.GroupRequest{Verb: talk.Create, Type: talk.OpenGroup, Name: "team"}); err != nil {
 		t.Fatal(err)
 	}
 	until("the group", func() bool {
@@ -73,6 +74,6 @@ func TestClientKnowsItsControls(t *testing.T) {
 	}
 	until("the mute", func() bool {
 		m := c.Mute()
-		return m.Kind == line.MutedPlayer && m.Timed && m.Seconds > 3590 && m.Reason == "quiet"
+		return m.Kind == talk.MutedPlayer && m.Timed && m.Seconds > 3590 && m.Reason == "quiet"
 	})
 }

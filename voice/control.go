@@ -8,11 +8,11 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Bits are the permissions of one player that voice asks for.
@@ -87,7 +87,7 @@ func (g *Gateway) ListGroups() ([]group.Info, error) { return g.hub.Groups() }
 func (g *Gateway) GroupNames() []string { return g.hub.GroupNames() }
 
 // RuleGroup carries out what staff want done with a group: RENAME, KICK or DELETE.
-func (g *Gateway) RuleGroup(r line.GroupRequest) (line.Code, error) { return g.hub.RuleGroup(r) }
+func (g *Gateway) RuleGroup(r talk.GroupRequest) (talk.Code, error) { return g.hub.RuleGroup(r) }
 
 // SetGroups changes the settings of groups. Switched off, requests close with 1003 and groups mean nothing, but are kept.
 func (g *Gateway) SetGroups(l group.Limits) error { return g.hub.SetGroups(l) }

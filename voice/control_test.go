@@ -20,13 +20,14 @@ import (
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
 // groups asks for all that has to do with groups.
 var groups = caps.Set{Audio: 2, Status: 1, Spatial: 1, Groups: 2, GroupEdit: 1}
 
-var openGroups = group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}, Passwords: true, Persistent: true}
+var openGroups = group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}, Passwords: true, Persistent: true}
 
 // lines are the texts that begin so, oldest first.
 func (c *client) lines(prefix string) (all []string) {
@@ -283,7 +284,7 @@ func TestGroups(t *testing.T) {
 	b := s.join("ben", 5000, groups, a)
 	c := s.join("carl", 1, spatial, a, b) // knows nothing of groups
 	a.waitFor("the first snapshot", func() bool { return a.groupsNow() != nil })
-	if g := a.groupsNow(); g.May != (line.GroupCaps{Use: true, Create: true, Invite: true}) || len(g.Groups) != 0 {
+	if g := a.groupsNow(); g.May != (talk.GroupCaps{Use: true, Create: true, Invite: true}) || len(g.Groups) != 0 {
 		t.Errorf("%+v", g)
 	}
 	if got := a.request("CREATE NORMAL 0 %s %s", b64("team"), b64("pass")); got != "CREATE OK" {
@@ -291,7 +292,7 @@ func TestGroups(t *testing.T) {
 	}
 	b.waitFor("the group", func() bool { return len(b.groupsNow().Groups) == 1 })
 	g := b.groupsNow().Groups[0]
-	if g.Name != "team" || !g.Locked || g.Owner != a.player.ID || g.Type != line.NormalGroup {
+	if g.Name != "team" || !g.Locked || g.Owner != a.player.ID || g.Type != talk.NormalGroup {
 		t.Errorf("%+v", g)
 	}
 	for _, r := range [][2]string{
@@ -497,7 +498,7 @@ func TestGroupsByPermission(t *testing.T) {
 	}
 	a.heardBy(b, "moved", func(f wire.S2C) bool { return f.Gain == 255 })
 	admin.Store(false)
-	a.waitFor("nothing that it may do", func() bool { return a.groupsNow().May == line.GroupCaps{} })
+	a.waitFor("nothing that it may do", func() bool { return a.groupsNow().May == talk.GroupCaps{} })
 	b.waitFor("a group of its own", func() bool {
 		g := b.groupsNow()
 		return len(g.Members) == 1 && g.Members[0].Player == b.player.ID && g.Groups[0].Owner == b.player.ID

@@ -21,6 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -47,7 +48,7 @@ func everySet() (all []caps.Set) {
 
 // foreign tells what a client has got that is not for a set of capabilities. The answers of the group requests that it
 // has made itself are in verbs.
-func foreign(s caps.Set, frames []wire.S2C, texts []string, verbs ...line.Verb) (faults []string) {
+func foreign(s caps.Set, frames []wire.S2C, texts []string, verbs ...talk.Verb) (faults []string) {
 	blame := func(format string, args ...any) {
 		if len(faults) < 5 {
 			faults = append(faults, fmt.Sprintf(format, args...))
@@ -79,7 +80,7 @@ func foreign(s caps.Set, frames []wire.S2C, texts []string, verbs ...line.Verb) 
 			ok = s.Pose == 1
 		case *line.Groups:
 			ok = s.Groups == 2
-		case *line.GroupResult:
+		case *talk.GroupResult:
 			ok = s.Groups == 2 && slices.Contains(verbs, v.Verb)
 		}
 		if !ok {
@@ -197,14 +198,14 @@ func TestMixedVersions(t *testing.T) {
 	late.conn.Close()
 	all("nobody late", func(c *client) bool { return !named("late")(c) })
 	anna.SetDeafened(true)
-	chef.SetTier(line.Whisper)
+	chef.SetTier(talk.Whisper)
 	status("who is deafened and whispers", func(c *client) bool {
 		return saw(c, func(r *line.Roster) bool {
 			return slices.Equal(r.Deafened, []uuid.UUID{anna.player.ID}) && slices.Equal(r.Whispering, []uuid.UUID{chef.player.ID})
 		})
 	})
 	anna.SetDeafened(false)
-	chef.SetTier(line.Normal)
+	chef.SetTier(talk.Normal)
 	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}}); err != nil {
 		t.Fatal(err)
 	}
@@ -225,22 +226,22 @@ func TestMixedVersions(t *testing.T) {
 		muted.Mutes = append(muted.Mutes, mute.Record{Player: c.player.ID, Reason: "quiet"})
 		muted.MutesGone = append(muted.MutesGone, c.player.ID)
 	}
-	told := func(kind line.MuteKind) func(c *client) bool {
+	told := func(kind talk.MuteKind) func(c *client) bool {
 		return func(c *client) bool {
-			return saw(c, func(m *line.Mute) bool { return m.Kind == kind && (m.Reason == "quiet") == (kind == line.MutedPlayer) })
+			return saw(c, func(m *line.Mute) bool { return m.Kind == kind && (m.Reason == "quiet") == (kind == talk.MutedPlayer) })
 		}
 	}
 	if err := s.gw.Apply(Changes{Mutes: muted.Mutes}); err != nil {
 		t.Fatal(err)
 	}
-	status("its mute", told(line.MutedPlayer))
+	status("its mute", told(talk.MutedPlayer))
 	if err := s.gw.Apply(Changes{MutesGone: muted.MutesGone}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.gw.MuteAll(mute.Record{}); err != nil {
 		t.Fatal(err)
 	}
-	status("the mute of all", told(line.MutedServer))
+	status("the mute of all", told(talk.MutedServer))
 	if _, err := s.gw.Unmute(mute.Everybody); err != nil {
 		t.Fatal(err)
 	}
@@ -252,11 +253,11 @@ func TestMixedVersions(t *testing.T) {
 	// What the newest client wants to say: to older servers only what they know.
 	for _, b := range fresh {
 		b.SetDeafened(true)
-		b.SetTier(line.Whisper)
-		if err := b.Group(line.GroupRequest{Verb: line.Leave}); (err == nil) != (b.Caps().Groups == 2) {
+		b.SetTier(talk.Whisper)
+		if err := b.Group(talk.GroupRequest{Verb: talk.Leave}); (err == nil) != (b.Caps().Groups == 2) {
 			t.Errorf("%+v: %v", b.Caps(), err)
 		}
-		if err := b.Group(line.GroupRequest{Verb: line.Delete}); (err == nil) != (b.Caps().GroupEdit == 1) { // lost: too soon
+		if err := b.Group(talk.GroupRequest{Verb: talk.Delete}); (err == nil) != (b.Caps().GroupEdit == 1) { // lost: too soon
 			t.Errorf("%+v: %v", b.Caps(), err)
 		}
 		k, err := b.StartClip()
@@ -296,7 +297,7 @@ func TestMixedVersions(t *testing.T) {
 	})
 
 	// Groups: invitations, and everybody in one group, those who know of groups by themselves and the others moved.
-	if err := anna.Group(line.GroupRequest{Verb: line.Create, Name: "team", Password: "pass"}); err != nil {
+	if err := anna.Group(talk.GroupRequest{Verb: talk.Create, Name: "team", Password: "pass"}); err != nil {
 		t.Fatal(err)
 	}
 	var group uuid.UUID
@@ -308,7 +309,7 @@ func TestMixedVersions(t *testing.T) {
 		group = g.Groups[0].ID
 		return true
 	})
-	verbs := map[*client][]line.Verb{}
+	verbs := map[*client][]talk.Verb{}
 	var knowing, others []*client
 	for _, c := range old {
 		if c.caps.Groups == 2 {
@@ -319,7 +320,7 @@ func TestMixedVersions(t *testing.T) {
 	}
 	for _, to := range []*client{knowing[0], others[0], others[len(others)-1]} {
 		s.eventually("the invitation of "+to.player.Name, func() bool {
-			if err := anna.Group(line.GroupRequest{Verb: line.Invite, Group: group, Player: to.player.ID}); err != nil {
+			if err := anna.Group(talk.GroupRequest{Verb: talk.Invite, Group: group, Player: to.player.ID}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(210 * time.Millisecond)
@@ -331,9 +332,9 @@ func TestMixedVersions(t *testing.T) {
 	}
 	for _, c := range knowing {
 		c.text("SSVC_GROUP_V1:JOIN " + group.String() + " " + b64("pass"))
-		verbs[c] = []line.Verb{line.Join, line.Move}
+		verbs[c] = []talk.Verb{talk.Join, talk.Move}
 		c.waitFor("an answer", func() bool {
-			return saw(c, func(r *line.GroupResult) bool { return *r == line.GroupResult{Verb: line.Join} })
+			return saw(c, func(r *talk.GroupResult) bool { return *r == talk.GroupResult{Verb: talk.Join} })
 		})
 	}
 	time.Sleep(210 * time.Millisecond) // of which the server keeps 200 free
@@ -343,7 +344,7 @@ func TestMixedVersions(t *testing.T) {
 	all("the group", func(c *client) bool {
 		return c.caps.Groups == 0 || saw(c, func(g *line.Groups) bool {
 			return len(g.Groups) == 1 && g.Groups[0].Locked && g.Groups[0].Name == "team" && len(g.Members) == len(old)+1
-		}) && saw(c, func(r *line.GroupResult) bool { return *r == line.GroupResult{Verb: line.Move} })
+		}) && saw(c, func(r *talk.GroupResult) bool { return *r == talk.GroupResult{Verb: talk.Move} })
 	})
 	speak("everybody to hear the group", func(c *client) bool {
 		central := func(k wire.Kind) bool {
@@ -356,7 +357,7 @@ func TestMixedVersions(t *testing.T) {
 	time.Sleep(210 * time.Millisecond)
 	for _, c := range knowing { // an owner or admin may edit, with the extension
 		if c.caps.GroupEdit == 1 {
-			verbs[c] = append(verbs[c], line.Rename)
+			verbs[c] = append(verbs[c], talk.Rename)
 			c.text("SSVC_GROUP_V1:RENAME " + group.String() + " " + b64("crew"))
 		}
 	}

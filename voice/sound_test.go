@@ -27,6 +27,7 @@ import (
 	codec "github.com/earshot-mc/earshot/voice/opus"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/transcode"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
@@ -221,7 +222,7 @@ func TestClipsAreHeard(t *testing.T) {
 			t.Errorf("level %.3f", l)
 		}
 
-		anna.SetTier(line.Whisper)
+		anna.SetTier(talk.Whisper)
 		s.eventually("the whisper", func() bool {
 			anna.SendOpus(opus)
 			clips[0].SendOpus(opus)
@@ -441,7 +442,7 @@ func TestSpeakerIsHeard(t *testing.T) {
 	s.eventually("the names", func() bool { return ben.Speakers() != nil && cleo.Speakers() != nil && dora.Speakers() != nil })
 	// Range hides no name; the list of who is allowed does.
 	for b, want := range map[*bot]int{ben: 1, cleo: 1, dora: 0} {
-		if got := b.Speakers().List; len(got) != want || want == 1 && got[0] != (line.Speaker{ID: c.ID(), Name: "Radio"}) {
+		if got := b.Speakers().List; len(got) != want || want == 1 && got[0] != (talk.Speaker{ID: c.ID(), Name: "Radio"}) {
 			t.Errorf("%s is shown %+v", b.player.Name, got)
 		}
 	}

@@ -14,11 +14,11 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/earshot-mc/earshot/voice/group"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/speaker"
 	"github.com/earshot-mc/earshot/voice/store"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // stored opens a gateway whose state lasts. end closes both, as the end of the test does.
@@ -163,8 +163,8 @@ func TestStateOutlivesTheGateway(t *testing.T) {
 	}
 	a.waitFor("the group", func() bool {
 		g := a.groupsNow()
-		return g != nil && len(g.Groups) == 1 && g.Groups[0] == line.GroupRow{
-			ID: id, Name: "lasting", Type: line.OpenGroup, Persistent: true, Locked: true, Owner: a.player.ID,
+		return g != nil && len(g.Groups) == 1 && g.Groups[0] == talk.GroupRow{
+			ID: id, Name: "lasting", Type: talk.OpenGroup, Persistent: true, Locked: true, Owner: a.player.ID,
 		}
 	})
 	if got := a.request("JOIN %s %s", id, b64("password")); got != "JOIN WRONG_PASSWORD" {

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Groups implements commands.Groups, as the methods of this file do.
@@ -24,27 +24,27 @@ func (v voices) Groups() (all []commands.Group, err error) {
 func (v voices) GroupNames() []string { return v.n.parts.gateway.GroupNames() }
 
 func (v voices) RenameGroup(id uuid.UUID, name string) (commands.GroupAnswer, error) {
-	return v.rule(line.GroupRequest{Verb: line.Rename, Group: id, Name: name})
+	return v.rule(talk.GroupRequest{Verb: talk.Rename, Group: id, Name: name})
 }
 
 func (v voices) DeleteGroup(id uuid.UUID) (commands.GroupAnswer, error) {
-	return v.rule(line.GroupRequest{Verb: line.Delete, Group: id})
+	return v.rule(talk.GroupRequest{Verb: talk.Delete, Group: id})
 }
 
 func (v voices) KickFromGroup(id, player uuid.UUID) (commands.GroupAnswer, error) {
-	return v.rule(line.GroupRequest{Verb: line.Kick, Group: id, Player: player})
+	return v.rule(talk.GroupRequest{Verb: talk.Kick, Group: id, Player: player})
 }
 
-func (v voices) rule(r line.GroupRequest) (commands.GroupAnswer, error) {
+func (v voices) rule(r talk.GroupRequest) (commands.GroupAnswer, error) {
 	code, err := v.n.parts.gateway.RuleGroup(r)
 	switch code {
-	case line.OK:
+	case talk.OK:
 		return commands.GroupDone, err
-	case line.NotInGroup:
+	case talk.NotInGroup:
 		return commands.GroupNotIn, err
-	case line.InvalidName:
+	case talk.InvalidName:
 		return commands.GroupBadName, err
-	case line.NameTaken:
+	case talk.NameTaken:
 		return commands.GroupSameName, err
 	}
 	return commands.GroupGone, err

@@ -16,9 +16,9 @@ import (
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // voiceConfig is the voice section as the gateway takes it.
@@ -44,8 +44,8 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 		Enabled: g.Enabled, Groups: g.Max, Members: g.Members, Passwords: g.Passwords, Persistent: g.Persistent,
 		Owned: g.Owned, Unused: time.Duration(g.UnusedDays) * 24 * time.Hour,
 	}
-	for t, word := range configs.GroupTypes { // in the order of line's
-		c.Groups.Types[line.GroupType(t)] = slices.Contains(g.Types, word)
+	for t, word := range configs.GroupTypes { // in the order of talk's
+		c.Groups.Types[talk.GroupType(t)] = slices.Contains(g.Types, word)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Domains)) {
 		d := relation.Domain{Name: name}

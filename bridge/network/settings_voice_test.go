@@ -7,7 +7,7 @@ import (
 
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 func TestVoiceSettings(t *testing.T) {
@@ -39,11 +39,11 @@ func TestVoiceSettings(t *testing.T) {
 	if !c.SoundboardOff {
 		t.Error("the soundboard cannot be switched off")
 	}
-	if l := c.Groups; !l.Enabled || l.Types != [line.GroupTypes]bool{line.NormalGroup: true, line.IsolatedGroup: true} || l.Groups != 200 {
+	if l := c.Groups; !l.Enabled || l.Types != [talk.GroupTypes]bool{talk.NormalGroup: true, talk.IsolatedGroup: true} || l.Groups != 200 {
 		t.Errorf("%+v", l)
 	}
 	for typ, word := range configs.GroupTypes {
-		if line.GroupType(typ).String() != strings.ToUpper(word) {
+		if talk.GroupType(typ).String() != strings.ToUpper(word) {
 			t.Errorf("type %d is %q", typ, word)
 		}
 	}

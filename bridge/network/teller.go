@@ -8,8 +8,8 @@ import (
 	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // notices are the texts of why somebody is not heard.
@@ -40,7 +40,7 @@ func (t teller) notice(id uuid.UUID, why voice.Reason) {
 		return
 	}
 	text := ""
-	if s := t.muteOf(id); why == voice.ServerMuted && s.Kind != line.NotMuted {
+	if s := t.muteOf(id); why == voice.ServerMuted && s.Kind != talk.NotMuted {
 		text = t.texts().StillMuted(p.Locale(), silence(s))
 	} else {
 		text = t.texts().Say(p.Locale(), notices[why]).String()
@@ -53,15 +53,15 @@ func (t teller) muted(id uuid.UUID, was, is mute.State) {
 	p := t.player(id)
 	switch {
 	case p == nil:
-	case is.Kind == line.NotMuted:
-		p.SendChat(t.texts().Unmuted(p.Locale(), was.Kind == line.MutedServer))
+	case is.Kind == talk.NotMuted:
+		p.SendChat(t.texts().Unmuted(p.Locale(), was.Kind == talk.MutedServer))
 	default:
 		p.SendChat(t.texts().Muted(p.Locale(), p.Protocol(), silence(is)))
 	}
 }
 
 func silence(s mute.State) commands.Silence {
-	of := commands.Silence{All: s.Kind == line.MutedServer, Reason: s.Reason}
+	of := commands.Silence{All: s.Kind == talk.MutedServer, Reason: s.Reason}
 	if !s.Until.IsZero() {
 		of.Left = max(time.Until(s.Until), 1)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // barred is a player who keeps what the action bar and the chat show.
@@ -72,10 +72,10 @@ func TestMutedPlayersAreReminded(t *testing.T) {
 		tell := telling(t, p, id, &state)
 		in := time.Now().Add(10 * time.Minute)
 		for want, s := range map[string]mute.State{
-			"Your voice is muted by the server":           {Kind: line.MutedPlayer},
-			"Your voice is muted for 10m more: <red>spam": {Kind: line.MutedPlayer, Until: in, Reason: "<red>spam"},
-			"Everybody is muted: event":                   {Kind: line.MutedServer, Reason: "event"},
-			"Everybody is muted for 10m more":             {Kind: line.MutedServer, Until: in},
+			"Your voice is muted by the server":           {Kind: talk.MutedPlayer},
+			"Your voice is muted for 10m more: <red>spam": {Kind: talk.MutedPlayer, Until: in, Reason: "<red>spam"},
+			"Everybody is muted: event":                   {Kind: talk.MutedServer, Reason: "event"},
+			"Everybody is muted for 10m more":             {Kind: talk.MutedServer, Until: in},
 		} {
 			state = s
 			tell.notice(id, voice.ServerMuted)
@@ -90,15 +90,15 @@ func TestMutedPlayersAreReminded(t *testing.T) {
 func TestMutesAreToldInTheChat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		none, in := mute.State{}, time.Now().Add(90*time.Minute)
-		one, all := mute.State{Kind: line.MutedPlayer, Until: in, Reason: "spam"}, mute.State{Kind: line.MutedServer}
+		one, all := mute.State{Kind: talk.MutedPlayer, Until: in, Reason: "spam"}, mute.State{Kind: talk.MutedServer}
 		for _, c := range []struct {
 			was, is      mute.State
 			locale, want string
 		}{
 			{none, one, "", "Your voice is muted for 1h30m. Nobody hears you. Reason: spam"},
-			{none, mute.State{Kind: line.MutedPlayer}, "", "Your voice is muted until the staff lifts it. Nobody hears you."},
+			{none, mute.State{Kind: talk.MutedPlayer}, "", "Your voice is muted until the staff lifts it. Nobody hears you."},
 			{one, all, "", "Everybody is muted until the staff lifts it. Nobody hears you."},
-			{none, mute.State{Kind: line.MutedServer, Until: in}, "", "Everybody is muted for 1h30m. Nobody hears you."},
+			{none, mute.State{Kind: talk.MutedServer, Until: in}, "", "Everybody is muted for 1h30m. Nobody hears you."},
 			{all, none, "", "The mute of everybody is over."},
 			{one, none, "", "Your voice is no longer muted."},
 			{one, none, "de_de", "Du bist wieder zu hören."},

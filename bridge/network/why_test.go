@@ -10,9 +10,9 @@ import (
 	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Each answer of /voice why is a sentence of texts that can be translated: all of them are in the table, and what they
@@ -34,13 +34,13 @@ func TestWhyInWords(t *testing.T) {
 		{func(w *voice.Why) { w.SpeakerHere = false }, "Ann has no voice connection"},
 		{func(w *voice.Why) { w.ListenerHere = false }, "Bob has no voice connection"},
 		{func(w *voice.Why) { w.Verdict = route.ByDistance }, "Bob hears Ann at 50 %: 7.2 blocks away, and the range is 48.0"},
-		{func(w *voice.Why) { w.Tier = line.Shout }, "Bob hears Ann at 50 %: 7.2 blocks away, and the range is 48.0, with a shout"},
-		{func(w *voice.Why) { w.Verdict, w.Tier = route.OutOfRange, line.Whisper }, no + "7.2 blocks away, and the range is 48.0, with a whisper"},
+		{func(w *voice.Why) { w.Tier = talk.Shout }, "Bob hears Ann at 50 %: 7.2 blocks away, and the range is 48.0, with a shout"},
+		{func(w *voice.Why) { w.Verdict, w.Tier = route.OutOfRange, talk.Whisper }, no + "7.2 blocks away, and the range is 48.0, with a whisper"},
 		{func(w *voice.Why) { w.Verdict, w.SpeakerGroup = route.ByGroup, `"a" (OPEN)` }, `Bob hears Ann at 100 %, from anywhere: both are in the group "a" (OPEN)`},
 		{func(w *voice.Why) { w.Verdict = route.ByDeclaration }, "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so"},
 		{func(w *voice.Why) { w.Verdict = route.ServerMuted }, no + "Ann is muted"},
 		{func(w *voice.Why) {
-			w.Verdict, w.Mute = route.ServerMuted, mute.State{Kind: line.MutedServer, Until: time.Time{}.Add(90 * time.Second), Reason: "<red>noise"}
+			w.Verdict, w.Mute = route.ServerMuted, mute.State{Kind: talk.MutedServer, Until: time.Time{}.Add(90 * time.Second), Reason: "<red>noise"}
 		}, no + "everybody is muted, for 90 s more, for: <red>noise"},
 		{func(w *voice.Why) { w.Verdict = route.MayNotSpeak }, no + "Ann lacks socketsvc.speak"},
 		{func(w *voice.Why) { w.Verdict = route.Himself }, no + "nobody hears himself"},

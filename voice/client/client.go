@@ -19,6 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/opus"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -134,7 +135,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		queue: make(chan message, cfg.Queue), poke: make(chan struct{}, 1), pongs: make(chan []byte, 1),
 		closing: make(chan struct{}), ending: make(chan struct{}), cancel: make(chan struct{}), done: make(chan struct{}),
 		deafen: latest{want: deafenLine(cfg.Deafened), sent: deafenLine(false), every: deafenEvery},
-		tier:   latest{want: tierLine(line.Normal), sent: tierLine(line.Normal), every: tierEvery},
+		tier:   latest{want: tierLine(talk.Normal), sent: tierLine(talk.Normal), every: tierEvery},
 	}
 	c.recv.init(s2cFormat(granted), granted.Soundboard != 0, cfg)
 	go c.run()

@@ -27,6 +27,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/opus"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -399,10 +400,10 @@ func TestDeafenIsCoalesced(t *testing.T) {
 		c.SetDeafened(true) // the server knows
 		time.Sleep(5 * time.Second)
 		expect()
-		c.SetTier(line.Shout)
+		c.SetTier(talk.Shout)
 		expect("SSVC_RANGE_V1:shout")
-		c.SetTier(line.Whisper)
-		c.SetTier(line.Normal)
+		c.SetTier(talk.Whisper)
+		c.SetTier(talk.Normal)
 		expect()
 		time.Sleep(100 * time.Millisecond)
 		expect("SSVC_RANGE_V1:normal")
@@ -417,7 +418,7 @@ func TestDeafenIsCoalesced(t *testing.T) {
 		c, s := mustConnect(t, Config{Ask: most, Deafened: true}, answer{echo: caps.Set{Audio: 2}})
 		c.SetDeafened(false)
 		c.SetDeafened(true)
-		c.SetTier(line.Shout)
+		c.SetTier(talk.Shout)
 		time.Sleep(5 * time.Second)
 		if got := s.texts(); got != nil {
 			t.Errorf("an older server got %q", got)
@@ -433,7 +434,7 @@ func TestDeafenOutlastsABusyConnection(t *testing.T) {
 		synctest.Wait()     // the writer is stuck with it
 		for i := range 40 { // ends with deafened
 			c.SetDeafened(i%2 == 1)
-			c.SetTier(line.Tier(i % 3))
+			c.SetTier(talk.Tier(i % 3))
 			time.Sleep(100 * time.Millisecond)
 		}
 		go s.read()

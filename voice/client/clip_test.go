@@ -12,6 +12,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -131,7 +132,7 @@ func TestClipFallsBackToTheMicrophone(t *testing.T) {
 
 // What was not negotiated is not heard and not shown.
 func TestWhatWasNotNegotiated(t *testing.T) {
-	text := line.AppendSpeakers(nil, []line.Speaker{{ID: bob, Name: "Radio"}})
+	text := line.AppendSpeakers(nil, []talk.Speaker{{ID: bob, Name: "Radio"}})
 	for _, ask := range []caps.Set{{Audio: 2, Spatial: 1}, {Audio: 2, Spatial: 1, Soundboard: 2, Speakers: 1}} {
 		synctest.Test(t, func(t *testing.T) {
 			clips, named := 0, 0

@@ -8,6 +8,7 @@ import (
 	"github.com/gobwas/ws"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // ErrNotGranted is the error of a request that the server has not granted; it would close the connection.
@@ -69,7 +70,7 @@ func (c *Client) Ranges() line.Ranges {
 
 // Group asks the server for something about groups. Its answer is a text, SSVC_GROUP_RESULT_V1; it takes no more than one
 // request in 200 ms.
-func (c *Client) Group(r line.GroupRequest) error {
+func (c *Client) Group(r talk.GroupRequest) error {
 	if c.caps.Groups == 0 || r.Verb.Edits() && c.caps.GroupEdit == 0 {
 		return fmt.Errorf("%w: %s", ErrNotGranted, r.Verb)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/opus"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -144,7 +145,7 @@ func (c *Client) SetDeafened(on bool) {
 
 // SetTier says how loudly the player speaks from now on: at most ten times a
 // second, the latest tier.
-func (c *Client) SetTier(t line.Tier) { c.want(&c.tier, tierLine(t)) }
+func (c *Client) SetTier(t talk.Tier) { c.want(&c.tier, tierLine(t)) }
 
 func (c *Client) want(l *latest, text string) {
 	c.mu.Lock()
@@ -160,7 +161,7 @@ func deafenLine(on bool) string {
 	return string(line.AppendC2S(nil, &line.C2S{Request: line.Deafen, Deafened: on}))
 }
 
-func tierLine(t line.Tier) string {
+func tierLine(t talk.Tier) string {
 	return string(line.AppendC2S(nil, &line.C2S{Request: line.Range, Tier: t}))
 }
 

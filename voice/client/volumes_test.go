@@ -13,6 +13,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -63,7 +64,7 @@ func TestSecondsRunHere(t *testing.T) {
 	all := caps.Newest()
 	synctest.Test(t, func(t *testing.T) {
 		c, s := mustConnect(t, Config{Ask: all}, answer{echo: all})
-		s.send(ws.OpText, line.AppendMute(nil, &line.Mute{Kind: line.MutedPlayer, Timed: true, Seconds: 5, Reason: "spam"}))
+		s.send(ws.OpText, line.AppendMute(nil, &line.Mute{Kind: talk.MutedPlayer, Timed: true, Seconds: 5, Reason: "spam"}))
 		s.send(ws.OpText, line.AppendGroups(nil, &line.Groups{Invites: []line.Invitation{{Group: alice, From: bob, Seconds: 5}, {Group: bob, From: bob, Seconds: 60}}}))
 		synctest.Wait()
 		at := func(after time.Duration, muted int, left ...int) {
@@ -73,7 +74,7 @@ func TestSecondsRunHere(t *testing.T) {
 			for _, i := range c.Groups().Invites {
 				seconds = append(seconds, i.Seconds)
 			}
-			if m := c.Mute(); m != (line.Mute{Kind: line.MutedPlayer, Timed: true, Seconds: muted, Reason: "spam"}) || !slices.Equal(seconds, left) {
+			if m := c.Mute(); m != (line.Mute{Kind: talk.MutedPlayer, Timed: true, Seconds: muted, Reason: "spam"}) || !slices.Equal(seconds, left) {
 				t.Errorf("after %v: %+v, invitations for %v", after, m, seconds)
 			}
 		}
@@ -82,9 +83,9 @@ func TestSecondsRunHere(t *testing.T) {
 		at(time.Second, 4, 4, 59)
 		at(4900*time.Millisecond, 1, 1, 56)
 		at(5*time.Second, 0, 55)
-		s.send(ws.OpText, line.AppendMute(nil, &line.Mute{Kind: line.MutedServer}))
+		s.send(ws.OpText, line.AppendMute(nil, &line.Mute{Kind: talk.MutedServer}))
 		synctest.Wait()
-		if m := c.Mute(); m != (line.Mute{Kind: line.MutedServer}) {
+		if m := c.Mute(); m != (line.Mute{Kind: talk.MutedServer}) {
 			t.Errorf("%+v", m)
 		}
 	})
@@ -102,7 +103,7 @@ func TestWhatIsShownEndsWithTheConnection(t *testing.T) {
 				t.Errorf("%s: %+v", what, l)
 			}
 		}
-		two := line.AppendSpeakers(nil, []line.Speaker{{ID: alice, Name: "Radio"}, {ID: bob, Name: "Radio"}})
+		two := line.AppendSpeakers(nil, []talk.Speaker{{ID: alice, Name: "Radio"}, {ID: bob, Name: "Radio"}})
 		s.send(ws.OpText, two)
 		shown("two of one name", 2)
 		s.send(ws.OpText, append(slices.Clone(two), two[len("SSVC_SPEAKERS_V1\n"):]...))
@@ -114,9 +115,9 @@ func TestWhatIsShownEndsWithTheConnection(t *testing.T) {
 		s.send(ws.OpText, line.AppendRoster(nil, &line.Roster{People: []line.Person{{ID: alice, Name: "Alice"}}}))
 		s.send(ws.OpText, line.AppendGroups(nil, &line.Groups{}))
 		s.send(ws.OpText, line.AppendRanges(nil, line.Ranges{Shout: true}))
-		s.send(ws.OpText, line.AppendMute(nil, &line.Mute{Kind: line.MutedServer}))
+		s.send(ws.OpText, line.AppendMute(nil, &line.Mute{Kind: talk.MutedServer}))
 		synctest.Wait()
-		if c.Roster() == nil || c.Groups() == nil || !c.Ranges().Shout || c.Mute().Kind != line.MutedServer {
+		if c.Roster() == nil || c.Groups() == nil || !c.Ranges().Shout || c.Mute().Kind != talk.MutedServer {
 			t.Error("not all is shown")
 		}
 		s.send(ws.OpClose, ws.NewCloseFrameBody(ws.StatusGoingAway, ""))

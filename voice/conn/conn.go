@@ -19,6 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -268,7 +269,7 @@ func (k *Conn) Text(p []byte) {
 const GroupEvery = 200 * time.Millisecond
 
 // group takes a request about groups.
-func (k *Conn) group(r *line.GroupRequest) {
+func (k *Conn) group(r *talk.GroupRequest) {
 	if k.caps.Groups != 2 || r.Verb.Edits() && k.caps.GroupEdit != 1 || !k.cfg.Hub.GroupsEnabled() {
 		k.end(socket.Unsupported, "request that was not negotiated")
 		return

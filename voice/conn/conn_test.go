@@ -22,9 +22,9 @@ import (
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -321,13 +321,13 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 	"group": func(t testing.TB, n int) (*bench, func() int) {
 		b := crowd(t, n, caps.Set{Audio: 2, Spatial: 1, Status: 1, Groups: 2})
 		b.scatter()
-		team := group.Record{ID: uuid.UUID{1}, Name: "team", Type: line.NormalGroup.String()}
-		limits := group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}, Persistent: true}
+		team := group.Record{ID: uuid.UUID{1}, Name: "team", Type: talk.NormalGroup.String()}
+		limits := group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}, Persistent: true}
 		if err := errors.Join(b.cfg.Hub.SetGroups(limits), b.cfg.Hub.Apply(hub.Changes{Groups: []group.Record{team}})); err != nil {
 			t.Fatal(err)
 		}
 		for _, k := range b.all {
-			b.cfg.Hub.Ask(k.member, line.GroupRequest{Verb: line.Join, Group: team.ID})
+			b.cfg.Hub.Ask(k.member, talk.GroupRequest{Verb: talk.Join, Group: team.ID})
 		}
 		b.reaches(n - 1)
 		return b, b.sends(frame(1, 1, speech))

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Rules are a server's settings. They must not be changed once they are in use.
@@ -80,16 +80,16 @@ func (r *Rules) Range(p *world.Place) float64 {
 }
 
 // Offers tells whether the server offers the tier.
-func (r *Rules) Offers(t line.Tier) bool {
-	return t == line.Normal || t == line.Whisper && r.Whisper > 0 || t == line.Shout && r.Shout > 0
+func (r *Rules) Offers(t talk.Tier) bool {
+	return t == talk.Normal || t == talk.Whisper && r.Whisper > 0 || t == talk.Shout && r.Shout > 0
 }
 
 // Factor is what the tier multiplies the range by.
-func (r *Rules) Factor(t line.Tier) float64 {
+func (r *Rules) Factor(t talk.Tier) float64 {
 	switch {
-	case !r.Offers(t) || t == line.Normal:
+	case !r.Offers(t) || t == talk.Normal:
 		return 1
-	case t == line.Whisper:
+	case t == talk.Whisper:
 		return r.Whisper
 	default:
 		return r.Shout

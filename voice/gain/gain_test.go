@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -89,13 +89,13 @@ func TestTiers(t *testing.T) {
 	var off Rules
 	for _, c := range []struct {
 		rules  *Rules
-		tier   line.Tier
+		tier   talk.Tier
 		offers bool
 		factor float64
 	}{
-		{&on, line.Normal, true, 1}, {&on, line.Whisper, true, 0.5}, {&on, line.Shout, true, 2},
-		{&off, line.Normal, true, 1}, {&off, line.Whisper, false, 1}, {&off, line.Shout, false, 1},
-		{&on, line.Tier(9), false, 1},
+		{&on, talk.Normal, true, 1}, {&on, talk.Whisper, true, 0.5}, {&on, talk.Shout, true, 2},
+		{&off, talk.Normal, true, 1}, {&off, talk.Whisper, false, 1}, {&off, talk.Shout, false, 1},
+		{&on, talk.Tier(9), false, 1},
 	} {
 		if got := c.rules.Offers(c.tier); got != c.offers {
 			t.Errorf("%+v offers tier %d: %v", *c.rules, c.tier, got)

@@ -3,7 +3,7 @@ package group
 import (
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Decision is what groups say about a speaker and a listener.
@@ -31,9 +31,9 @@ func decide(speaker, listener *group) Decision {
 	switch {
 	case speaker != nil && speaker == listener:
 		return Together
-	case speaker != nil && speaker.Type != line.OpenGroup: // a NORMAL group's talk stays inside, an ISOLATED one's too
+	case speaker != nil && speaker.Type != talk.OpenGroup: // a NORMAL group's talk stays inside, an ISOLATED one's too
 		return Silent
-	case listener != nil && listener.Type == line.IsolatedGroup:
+	case listener != nil && listener.Type == talk.IsolatedGroup:
 		return Silent
 	}
 	return Distance

@@ -14,7 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Times and counts of groups. Away is this product's choice, the others are the protocol's.
@@ -31,7 +31,7 @@ type Limits struct {
 	Enabled    bool
 	Groups     int // at most so many; 0 is no limit
 	Members    int // of one group at most; 0 is no limit
-	Types      [line.GroupTypes]bool
+	Types      [talk.GroupTypes]bool
 	Passwords  bool
 	Persistent bool
 	Owned      int           // persistent ones of one owner at most, who is no administrator; 0 is no limit
@@ -41,7 +41,7 @@ type Limits struct {
 // Actor is who asks for something.
 type Actor struct {
 	ID   uuid.UUID
-	May  line.GroupCaps
+	May  talk.GroupCaps
 	Keep bool     // may make persistent groups
 	Sees []uint64 // the slots of those of whom it may know, one bit each; nil: of everybody
 }
@@ -89,7 +89,7 @@ type invite struct {
 }
 
 type group struct {
-	line.GroupRow // Locked is for the snapshot: it is set where hash is
+	talk.GroupRow // Locked is for the snapshot: it is set where hash is
 	hash          Hash
 	members       []*player // the longest-standing first
 	set           set       // of those who are connected
@@ -254,85 +254,85 @@ func (s *State) reach(a *Actor, id uuid.UUID) *player {
 
 // Do carries out a request and says what became of it. A request that is refused changes nothing, except that a wrong
 // password is counted.
-func (s *State) Do(a Actor, r *line.GroupRequest, now time.Time) line.Code {
+func (s *State) Do(a Actor, r *talk.GroupRequest, now time.Time) talk.Code {
 	if !s.limits.Enabled {
-		return line.Disabled
+		return talk.Disabled
 	}
 	if !a.May.Use {
-		return line.NoPermission
+		return talk.NoPermission
 	}
 	p := s.players[a.ID]
 	if p == nil || p.slot < 0 {
-		return line.NotFound
+		return talk.NotFound
 	}
 	s.Expire(now)
 	g := s.groups[r.Group]
 	switch r.Verb {
-	case line.Create:
+	case talk.Create:
 		return s.create(a, p, r, now)
-	case line.Leave:
+	case talk.Leave:
 		if p.group == nil {
-			return line.NotInGroup
+			return talk.NotInGroup
 		}
 		s.leave(p)
-		return line.OK
-	case line.Move:
+		return talk.OK
+	case talk.Move:
 		return s.move(a, g, r)
 	}
 	if g == nil {
-		return line.NotFound
+		return talk.NotFound
 	}
 	if r.Verb.Edits() {
 		if !a.May.Admin && g.Owner != a.ID {
-			return line.NoPermission
+			return talk.NoPermission
 		}
 		return s.edit(a, g, r)
 	}
 	switch r.Verb {
-	case line.Join:
+	case talk.Join:
 		return s.join(p, g, r.Password, now)
-	case line.Invite:
+	case talk.Invite:
 		return s.invite(a, p, g, r.Player, now)
-	case line.Accept:
+	case talk.Accept:
 		return s.accept(p, g)
 	default: // Decline
 		if !p.uninvite(g) {
-			return line.NotFound
+			return talk.NotFound
 		}
 		p.decline(g, now)
 		s.endsAt(now.Add(MissTime))
 		s.revision++
-		return line.OK
+		return talk.OK
 	}
 }
 
-func (s *State) create(a Actor, p *player, r *line.GroupRequest, now time.Time) line.Code {
+func (s *State) create(a Actor, p *player, r *talk.GroupRequest, now time.Time) talk.Code {
 	l := &s.limits
 	name, named := cleanName(r.Name)
 	password := cleanPassword(r.Password)
 	switch {
 	case !a.May.Create:
-		return line.NoPermission
+		return talk.NoPermission
 	case p.group != nil:
-		return line.AlreadyInGroup
+		return talk.AlreadyInGroup
 	case !named:
-		return line.InvalidName
-	case password != "" && !line.ValidPassword(password):
-		return line.InvalidPassword
+		return talk.InvalidName
+	case password != "" && !talk.ValidPassword(password):
+		return talk.InvalidPassword
 	case int(r.Type) >= len(l.Types) || !l.Types[r.Type]:
-		return line.TypeNotAllowed
+		return talk.TypeNotAllowed
 	case password != "" && !l.Passwords:
-		return line.PasswordsNotAllowed
+		return talk.PasswordsNotAllowed
 	case r.Persistent && !(l.Persistent && a.Keep):
-		return line.PersistentNotAllowed
+		return talk.PersistentNotAllowed
 	case s.taken(name, nil):
-		return line.NameTaken
+		return talk.NameTaken
 	case l.Groups > 0 && len(s.groups) >= l.Groups:
-		return line.TooManyGroups
+		return talk.TooManyGroups
 	case r.Persistent && l.Owned > 0 && !a.May.Admin && s.owned(p.id) >= l.Owned:
-		return line.TooManyGroups
+		return talk.TooManyGroups
 	}
-	g := s.add(line.GroupRow{ID: uuid.New(), Type: r.Type, Persistent: r.Persistent, Owner: p.id, Name: name})
+	g := s.add(talk.GroupRow{ID: uuid.New(), Type: r.Type, Persistent: r.Persistent, Owner: p.id, Name: name})
 	if password != "" {
 		g.lock(newHash(password))
 	}
@@ -342,20 +342,20 @@ func (s *State) create(a Actor, p *player, r *line.GroupRequest, now time.Time) 
 	}
 	s.enter(p, g)
 	s.store(g)
-	return line.OK
+	return talk.OK
 }
 
-func (s *State) join(p *player, g *group, password string, now time.Time) line.Code {
+func (s *State) join(p *player, g *group, password string, now time.Time) talk.Code {
 	switch {
 	case p.group != nil:
-		return line.AlreadyInGroup
+		return talk.AlreadyInGroup
 	case s.full(g):
-		return line.GroupFull
+		return talk.GroupFull
 	case g.Locked && !g.opens(p.id, password, now):
-		return line.WrongPassword
+		return talk.WrongPassword
 	}
 	s.enter(p, g)
-	return line.OK
+	return talk.OK
 }
 
 // opens checks a password and counts a miss. Who has missed too often is not checked until the minute is over, so that
@@ -371,101 +371,101 @@ func (g *group) opens(who uuid.UUID, password string, now time.Time) bool {
 	return false
 }
 
-func (s *State) invite(a Actor, p *player, g *group, target uuid.UUID, now time.Time) line.Code {
+func (s *State) invite(a Actor, p *player, g *group, target uuid.UUID, now time.Time) talk.Code {
 	if !a.May.Invite {
-		return line.NoPermission
+		return talk.NoPermission
 	}
 	if p.group != g {
-		return line.NotInGroup
+		return talk.NotInGroup
 	}
 	t := s.reach(&a, target)
 	switch {
 	case t == nil:
-		return line.NotFound
+		return talk.NotFound
 	case t.group == g || t.invited(g) || t.declines(g, now):
-		return line.AlreadyInvited
-	case len(t.invites) >= line.MaxInvitations:
-		return line.InboxFull
+		return talk.AlreadyInvited
+	case len(t.invites) >= talk.MaxInvitations:
+		return talk.InboxFull
 	}
 	until := now.Add(InviteTime)
 	t.invites = append(t.invites, invite{g, p.id, until})
 	s.endsAt(until)
 	s.revision++
-	return line.OK
+	return talk.OK
 }
 
-func (s *State) accept(p *player, g *group) line.Code {
+func (s *State) accept(p *player, g *group) talk.Code {
 	switch {
 	case !p.invited(g):
-		return line.NotFound
+		return talk.NotFound
 	case s.full(g):
-		return line.GroupFull
+		return talk.GroupFull
 	}
 	s.enter(p, g)
-	return line.OK
+	return talk.OK
 }
 
-func (s *State) move(a Actor, g *group, r *line.GroupRequest) line.Code {
+func (s *State) move(a Actor, g *group, r *talk.GroupRequest) talk.Code {
 	if !a.May.Admin {
-		return line.NoPermission
+		return talk.NoPermission
 	}
 	t := s.reach(&a, r.Player)
 	switch {
 	case t == nil || g == nil && !r.Out:
-		return line.NotFound
+		return talk.NotFound
 	case r.Out:
 		s.leave(t)
 	case t.group == g:
 	case s.full(g):
-		return line.GroupFull
+		return talk.GroupFull
 	default:
 		s.enter(t, g)
 	}
-	return line.OK
+	return talk.OK
 }
 
 // edit carries out what an owner or administrator asks.
-func (s *State) edit(a Actor, g *group, r *line.GroupRequest) line.Code {
+func (s *State) edit(a Actor, g *group, r *talk.GroupRequest) talk.Code {
 	switch r.Verb {
-	case line.Rename:
+	case talk.Rename:
 		name, ok := cleanName(r.Name)
 		if !ok {
-			return line.InvalidName
+			return talk.InvalidName
 		}
 		if s.taken(name, g) {
-			return line.NameTaken
+			return talk.NameTaken
 		}
 		s.rename(g, name)
-	case line.Password:
+	case talk.Password:
 		switch {
 		case r.Password == "":
 			g.lock(Hash{})
-		case r.Password == line.Garbled || !line.ValidPassword(cleanPassword(r.Password)):
-			return line.InvalidPassword
+		case r.Password == talk.Garbled || !talk.ValidPassword(cleanPassword(r.Password)):
+			return talk.InvalidPassword
 		case !s.limits.Passwords:
-			return line.PasswordsNotAllowed
+			return talk.PasswordsNotAllowed
 		default:
 			g.lock(newHash(cleanPassword(r.Password)))
 		}
-	case line.Type:
+	case talk.Type:
 		if int(r.Type) >= len(s.limits.Types) || !s.limits.Types[r.Type] {
-			return line.TypeNotAllowed
+			return talk.TypeNotAllowed
 		}
 		s.retype(g, r.Type)
-	case line.Kick:
+	case talk.Kick:
 		t := s.reach(&a, r.Player)
 		if t == nil || t.group != g {
-			return line.NotInGroup
+			return talk.NotInGroup
 		}
 		s.leave(t)
-		return line.OK
-	case line.Delete:
+		return talk.OK
+	case talk.Delete:
 		s.remove(g)
-		return line.OK
+		return talk.OK
 	}
 	s.store(g)
 	s.turnOver()
-	return line.OK
+	return talk.OK
 }
 
 func (s *State) full(g *group) bool {
@@ -473,7 +473,7 @@ func (s *State) full(g *group) bool {
 }
 
 // add makes a group that has no members yet.
-func (s *State) add(r line.GroupRow) *group {
+func (s *State) add(r talk.GroupRow) *group {
 	g := &group{GroupRow: r, set: make(set, s.words)}
 	s.groups[g.ID] = g
 	s.order = append(s.order, g)
@@ -507,7 +507,7 @@ func (s *State) rename(g *group, name string) {
 	s.name(g, name)
 }
 
-func (s *State) retype(g *group, t line.GroupType) {
+func (s *State) retype(g *group, t talk.GroupType) {
 	for _, m := range g.members {
 		s.unplace(m)
 	}
@@ -634,11 +634,11 @@ func (s *State) Expire(now time.Time) (next time.Time) {
 }
 
 // Of tells which group a player is in.
-func (s *State) Of(id uuid.UUID) (row line.GroupRow, ok bool) {
+func (s *State) Of(id uuid.UUID) (row talk.GroupRow, ok bool) {
 	if p := s.players[id]; p != nil && p.group != nil && s.limits.Enabled {
 		return p.group.GroupRow, true
 	}
-	return line.GroupRow{}, false
+	return talk.GroupRow{}, false
 }
 
 // fold maps texts that differ only in case to one: each rune to the least of those that it folds with.

@@ -11,13 +11,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 var (
 	start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	open  = Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}, Passwords: true, Persistent: true}
-	all   = line.GroupCaps{Use: true, Create: true, Invite: true} // but administration
-	admin = line.GroupCaps{Use: true, Create: true, Invite: true, Admin: true}
+	open  = Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}, Passwords: true, Persistent: true}
+	all   = talk.GroupCaps{Use: true, Create: true, Invite: true} // but administration
+	admin = talk.GroupCaps{Use: true, Create: true, Invite: true, Admin: true}
 )
 
 func person(n int) uuid.UUID { return uuid.UUID{0: 1, 15: byte(n)} }
@@ -39,12 +40,12 @@ func sit(t *testing.T, l Limits, people int) *table {
 	return &table{t, s, start}
 }
 
-func (b *table) do(who uuid.UUID, may line.GroupCaps, r line.GroupRequest) line.Code {
+func (b *table) do(who uuid.UUID, may talk.GroupCaps, r talk.GroupRequest) talk.Code {
 	return b.s.Do(Actor{ID: who, May: may, Keep: true}, &r, b.now)
 }
 
 // ask expects a code.
-func (b *table) ask(who uuid.UUID, want line.Code, r line.GroupRequest) {
+func (b *table) ask(who uuid.UUID, want talk.Code, r talk.GroupRequest) {
 	b.t.Helper()
 	if got := b.do(who, all, r); got != want {
 		b.t.Errorf("%v: %v, want %v", r.Verb, got, want)
@@ -52,32 +53,32 @@ func (b *table) ask(who uuid.UUID, want line.Code, r line.GroupRequest) {
 }
 
 // create makes a group and returns its id.
-func (b *table) create(who uuid.UUID, name string, change ...func(*line.GroupRequest)) uuid.UUID {
+func (b *table) create(who uuid.UUID, name string, change ...func(*talk.GroupRequest)) uuid.UUID {
 	b.t.Helper()
-	r := line.GroupRequest{Verb: line.Create, Name: name}
+	r := talk.GroupRequest{Verb: talk.Create, Name: name}
 	for _, f := range change {
 		f(&r)
 	}
-	if got := b.do(who, admin, r); got != line.OK {
+	if got := b.do(who, admin, r); got != talk.OK {
 		b.t.Fatalf("create %q: %v", name, got)
 	}
 	g, _ := b.s.Of(who)
 	return g.ID
 }
 
-func typed(t line.GroupType) func(*line.GroupRequest) {
-	return func(r *line.GroupRequest) { r.Type = t }
+func typed(t talk.GroupType) func(*talk.GroupRequest) {
+	return func(r *talk.GroupRequest) { r.Type = t }
 }
-func locked(p string) func(*line.GroupRequest) { return func(r *line.GroupRequest) { r.Password = p } }
-func persistent(r *line.GroupRequest)          { r.Persistent = true }
+func locked(p string) func(*talk.GroupRequest) { return func(r *talk.GroupRequest) { r.Password = p } }
+func persistent(r *talk.GroupRequest)          { r.Persistent = true }
 
-func join(g uuid.UUID, password string) line.GroupRequest {
-	return line.GroupRequest{Verb: line.Join, Group: g, Password: password}
+func join(g uuid.UUID, password string) talk.GroupRequest {
+	return talk.GroupRequest{Verb: talk.Join, Group: g, Password: password}
 }
-func invites(g, p uuid.UUID) line.GroupRequest {
-	return line.GroupRequest{Verb: line.Invite, Group: g, Player: p}
+func invites(g, p uuid.UUID) talk.GroupRequest {
+	return talk.GroupRequest{Verb: talk.Invite, Group: g, Player: p}
 }
-func on(v line.Verb, g uuid.UUID) line.GroupRequest { return line.GroupRequest{Verb: v, Group: g} }
+func on(v talk.Verb, g uuid.UUID) talk.GroupRequest { return talk.GroupRequest{Verb: v, Group: g} }
 
 func (b *table) in(who, g uuid.UUID) {
 	b.t.Helper()
@@ -99,15 +100,15 @@ func (b *table) page(who uuid.UUID, seen []uint64) *line.Groups {
 }
 
 func TestDisabledAndNoPermissionApplyToEveryRequest(t *testing.T) {
-	for v := line.Create; v <= line.Delete; v++ {
+	for v := talk.Create; v <= talk.Delete; v++ {
 		b := sit(t, open, 2)
 		g := b.create(anna, "g")
-		r := line.GroupRequest{Verb: v, Group: g, Player: ben, Name: "n"}
-		if got := b.do(anna, line.GroupCaps{Create: true, Admin: true, Invite: true}, r); got != line.NoPermission {
+		r := talk.GroupRequest{Verb: v, Group: g, Player: ben, Name: "n"}
+		if got := b.do(anna, talk.GroupCaps{Create: true, Admin: true, Invite: true}, r); got != talk.NoPermission {
 			t.Errorf("%v without use: %v", v, got)
 		}
 		b.s.SetLimits(Limits{})
-		if got := b.do(anna, admin, r); got != line.Disabled {
+		if got := b.do(anna, admin, r); got != talk.Disabled {
 			t.Errorf("%v while off: %v", v, got)
 		}
 		b.s.SetLimits(open)
@@ -120,30 +121,30 @@ func TestCreate(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		l    Limits
-		r    line.GroupRequest
-		want line.Code
+		r    talk.GroupRequest
+		want talk.Code
 	}{
-		{"plain", open, line.GroupRequest{Name: "new"}, line.OK},
-		{"all of it", open, line.GroupRequest{Name: "new", Password: "p", Persistent: true, Type: line.IsolatedGroup}, line.OK},
-		{"no name", open, line.GroupRequest{}, line.InvalidName},
-		{"name too long", open, line.GroupRequest{Name: strings.Repeat("a", 25)}, line.InvalidName},
-		{"password too long", open, line.GroupRequest{Name: "new", Password: strings.Repeat("a", 65)}, line.InvalidPassword},
-		{"password with a control", open, line.GroupRequest{Name: "new", Password: "a\n"}, line.InvalidPassword},
-		{"name taken", open, line.GroupRequest{Name: "GRÜN"}, line.NameTaken},
-		{"name taken, by another folding", open, line.GroupRequest{Name: "\u212Aelvin"}, line.NameTaken}, // the kelvin sign
-		{"type off", one(func(l *Limits) { l.Types[line.IsolatedGroup] = false }), line.GroupRequest{Name: "new", Type: line.IsolatedGroup}, line.TypeNotAllowed},
-		{"other types stay on", one(func(l *Limits) { l.Types[line.IsolatedGroup] = false }), line.GroupRequest{Name: "new", Type: line.OpenGroup}, line.OK},
-		{"passwords off", one(func(l *Limits) { l.Passwords = false }), line.GroupRequest{Name: "new", Password: "p"}, line.PasswordsNotAllowed},
-		{"persistence off", one(func(l *Limits) { l.Persistent = false }), line.GroupRequest{Name: "new", Persistent: true}, line.PersistentNotAllowed},
-		{"too many", one(func(l *Limits) { l.Groups = 2 }), line.GroupRequest{Name: "new"}, line.TooManyGroups},
-		{"just not too many", one(func(l *Limits) { l.Groups = 3 }), line.GroupRequest{Name: "new"}, line.OK},
+		{"plain", open, talk.GroupRequest{Name: "new"}, talk.OK},
+		{"all of it", open, talk.GroupRequest{Name: "new", Password: "p", Persistent: true, Type: talk.IsolatedGroup}, talk.OK},
+		{"no name", open, talk.GroupRequest{}, talk.InvalidName},
+		{"name too long", open, talk.GroupRequest{Name: strings.Repeat("a", 25)}, talk.InvalidName},
+		{"password too long", open, talk.GroupRequest{Name: "new", Password: strings.Repeat("a", 65)}, talk.InvalidPassword},
+		{"password with a control", open, talk.GroupRequest{Name: "new", Password: "a\n"}, talk.InvalidPassword},
+		{"name taken", open, talk.GroupRequest{Name: "GRÜN"}, talk.NameTaken},
+		{"name taken, by another folding", open, talk.GroupRequest{Name: "\u212Aelvin"}, talk.NameTaken}, // the kelvin sign
+		{"type off", one(func(l *Limits) { l.Types[talk.IsolatedGroup] = false }), talk.GroupRequest{Name: "new", Type: talk.IsolatedGroup}, talk.TypeNotAllowed},
+		{"other types stay on", one(func(l *Limits) { l.Types[talk.IsolatedGroup] = false }), talk.GroupRequest{Name: "new", Type: talk.OpenGroup}, talk.OK},
+		{"passwords off", one(func(l *Limits) { l.Passwords = false }), talk.GroupRequest{Name: "new", Password: "p"}, talk.PasswordsNotAllowed},
+		{"persistence off", one(func(l *Limits) { l.Persistent = false }), talk.GroupRequest{Name: "new", Persistent: true}, talk.PersistentNotAllowed},
+		{"too many", one(func(l *Limits) { l.Groups = 2 }), talk.GroupRequest{Name: "new"}, talk.TooManyGroups},
+		{"just not too many", one(func(l *Limits) { l.Groups = 3 }), talk.GroupRequest{Name: "new"}, talk.OK},
 	} {
 		b := sit(t, open, 3)
 		b.create(anna, "grün")
 		b.create(ben, "kelvin")
 		b.s.SetLimits(c.l)
-		c.r.Verb = line.Create
-		if got := b.do(cleo, line.GroupCaps{Use: true}, c.r); got != line.NoPermission {
+		c.r.Verb = talk.Create
+		if got := b.do(cleo, talk.GroupCaps{Use: true}, c.r); got != talk.NoPermission {
 			t.Errorf("%s: without the permission: %v", c.name, got)
 		}
 		got := b.do(cleo, all, c.r)
@@ -151,14 +152,14 @@ func TestCreate(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, got, c.want)
 		}
 		row, in := b.s.Of(cleo)
-		if in != (got == line.OK) {
+		if in != (got == talk.OK) {
 			t.Errorf("%s: is in a group: %v", c.name, in)
 		}
 		if in && (row.Name != c.r.Name || row.Owner != cleo || row.Type != c.r.Type || row.Locked != (c.r.Password != "") || row.Persistent != c.r.Persistent) {
 			t.Errorf("%s: made %+v", c.name, row)
 		}
 		if in {
-			b.ask(cleo, line.AlreadyInGroup, line.GroupRequest{Verb: line.Create, Name: "another"})
+			b.ask(cleo, talk.AlreadyInGroup, talk.GroupRequest{Verb: talk.Create, Name: "another"})
 		}
 	}
 }
@@ -168,50 +169,50 @@ func TestJoinAndLeave(t *testing.T) {
 	l.Members = 2
 	b := sit(t, l, 4)
 	g := b.create(anna, "g", locked("sesame"))
-	b.ask(ben, line.NotFound, join(uuid.New(), ""))
-	b.ask(ben, line.WrongPassword, join(g, ""))
-	b.ask(ben, line.WrongPassword, join(g, "Sesame"))
-	b.ask(ben, line.OK, join(g, "sesame"))
+	b.ask(ben, talk.NotFound, join(uuid.New(), ""))
+	b.ask(ben, talk.WrongPassword, join(g, ""))
+	b.ask(ben, talk.WrongPassword, join(g, "Sesame"))
+	b.ask(ben, talk.OK, join(g, "sesame"))
 	b.in(ben, g)
-	b.ask(ben, line.AlreadyInGroup, join(g, "sesame"))
-	b.ask(cleo, line.GroupFull, join(g, "sesame"))
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, talk.AlreadyInGroup, join(g, "sesame"))
+	b.ask(cleo, talk.GroupFull, join(g, "sesame"))
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	b.in(ben, uuid.Nil)
-	b.ask(ben, line.NotInGroup, on(line.Leave, uuid.Nil))
-	b.ask(cleo, line.OK, join(g, "sesame"))
+	b.ask(ben, talk.NotInGroup, on(talk.Leave, uuid.Nil))
+	b.ask(cleo, talk.OK, join(g, "sesame"))
 	other := b.create(ben, "other")
-	b.ask(dora, line.OK, join(other, "not needed"))
+	b.ask(dora, talk.OK, join(other, "not needed"))
 }
 
 func TestFiveMissesAMinute(t *testing.T) {
 	b := sit(t, open, 4)
 	g, other := b.create(anna, "g", locked("right")), b.create(dora, "other", locked("right"))
-	b.ask(ben, line.WrongPassword, join(g, "")) // no guess
+	b.ask(ben, talk.WrongPassword, join(g, "")) // no guess
 	for range Misses {
-		b.ask(ben, line.WrongPassword, join(g, "wrong"))
+		b.ask(ben, talk.WrongPassword, join(g, "wrong"))
 		b.now = b.now.Add(10 * time.Second)
 	}
-	b.ask(ben, line.WrongPassword, join(g, "right"))
-	b.ask(ben, line.OK, join(other, "right")) // it is about one group
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, talk.WrongPassword, join(g, "right"))
+	b.ask(ben, talk.OK, join(other, "right")) // it is about one group
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	b.s.Exit(ben, b.now) // to come back is no way around it
 	b.s.Enter(ben, 1)
 	b.now = start.Add(MissTime - time.Nanosecond)
-	b.ask(ben, line.WrongPassword, join(g, "right"))
+	b.ask(ben, talk.WrongPassword, join(g, "right"))
 	b.now = start.Add(MissTime)
-	b.ask(ben, line.OK, join(g, "right"))
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, talk.OK, join(g, "right"))
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	for range Misses - 1 {
-		b.ask(ben, line.WrongPassword, join(g, "wrong"))
+		b.ask(ben, talk.WrongPassword, join(g, "wrong"))
 	}
-	b.ask(ben, line.OK, join(g, "right"))
+	b.ask(ben, talk.OK, join(g, "right"))
 	// A new password starts anew.
 	for range Misses {
-		b.ask(cleo, line.WrongPassword, join(g, "wrong"))
+		b.ask(cleo, talk.WrongPassword, join(g, "wrong"))
 	}
-	b.ask(cleo, line.WrongPassword, join(g, "right"))
-	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Password, Group: g, Password: "new"})
-	b.ask(cleo, line.OK, join(g, "new"))
+	b.ask(cleo, talk.WrongPassword, join(g, "right"))
+	b.ask(anna, talk.OK, talk.GroupRequest{Verb: talk.Password, Group: g, Password: "new"})
+	b.ask(cleo, talk.OK, join(g, "new"))
 }
 
 // Whoever guesses at a group's password shuts out nobody but himself: neither one stranger nor a crowd of them. A crowd has
@@ -222,22 +223,22 @@ func TestNobodyIsLockedOutByTheGuessesOfOthers(t *testing.T) {
 	for minute := range 3 {
 		b.now = start.Add(time.Duration(minute) * MissTime)
 		for range 100 {
-			b.ask(cleo, line.WrongPassword, join(g, "wrong"))
+			b.ask(cleo, talk.WrongPassword, join(g, "wrong"))
 		}
-		b.ask(ben, line.OK, join(g, "right"))
-		b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+		b.ask(ben, talk.OK, join(g, "right"))
+		b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	}
 	b.now = b.now.Add(MissTime)
 	for i := 4; i < 200; i++ {
-		b.ask(person(i), line.WrongPassword, join(g, "wrong"))
+		b.ask(person(i), talk.WrongPassword, join(g, "wrong"))
 	}
-	b.ask(ben, line.OK, join(g, "right"))
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(person(199), line.WrongPassword, join(g, "right")) // a second guess of the crowd
-	b.ask(person(200), line.WrongPassword, join(g, "wrong")) // and a first
-	b.ask(person(200), line.WrongPassword, join(g, "right"))
+	b.ask(ben, talk.OK, join(g, "right"))
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(person(199), talk.WrongPassword, join(g, "right")) // a second guess of the crowd
+	b.ask(person(200), talk.WrongPassword, join(g, "wrong")) // and a first
+	b.ask(person(200), talk.WrongPassword, join(g, "right"))
 	b.now = b.now.Add(MissTime)
-	b.ask(person(199), line.OK, join(g, "right"))
+	b.ask(person(199), talk.OK, join(g, "right"))
 	if n := len(b.s.groups[g].misses.by); n > maxGuessers {
 		t.Errorf("%d guessers are remembered", n)
 	}
@@ -248,29 +249,29 @@ func TestPersistentGroupsAreBoundedByOwner(t *testing.T) {
 	l := open
 	l.Groups, l.Owned = 200, 3
 	b := sit(t, l, 4)
-	make := func(who uuid.UUID, n int, want line.Code) {
+	make := func(who uuid.UUID, n int, want talk.Code) {
 		t.Helper()
-		b.ask(who, want, line.GroupRequest{Verb: line.Create, Name: fmt.Sprint(who[15], "spam", n), Persistent: true})
+		b.ask(who, want, talk.GroupRequest{Verb: talk.Create, Name: fmt.Sprint(who[15], "spam", n), Persistent: true})
 	}
 	for n := range 3 {
-		make(anna, n, line.OK)
-		b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+		make(anna, n, talk.OK)
+		b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	}
-	make(anna, 3, line.TooManyGroups)
-	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Create, Name: "just for now"})
-	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	make(anna, 3, talk.TooManyGroups)
+	b.ask(anna, talk.OK, talk.GroupRequest{Verb: talk.Create, Name: "just for now"})
+	b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	// Handed on to a friend, as far as the friend has room: ben gets three, and the others stay anna's.
 	groups := append([]*group(nil), b.s.order...)
 	for n := 4; ; n++ {
-		if got := b.do(anna, all, line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("on", n), Persistent: true}); got != line.OK {
-			if got != line.TooManyGroups || n > 8 {
+		if got := b.do(anna, all, talk.GroupRequest{Verb: talk.Create, Name: fmt.Sprint("on", n), Persistent: true}); got != talk.OK {
+			if got != talk.TooManyGroups || n > 8 {
 				t.Errorf("%v after %d", got, n)
 			}
 			for _, g := range groups {
 				b.do(ben, all, join(g.ID, ""))
 				b.do(anna, all, join(g.ID, ""))
-				b.do(anna, all, on(line.Leave, uuid.Nil))
-				b.do(ben, all, on(line.Leave, uuid.Nil))
+				b.do(anna, all, on(talk.Leave, uuid.Nil))
+				b.do(ben, all, on(talk.Leave, uuid.Nil))
 			}
 			if b.s.owned(anna) == 3 {
 				break
@@ -278,20 +279,20 @@ func TestPersistentGroupsAreBoundedByOwner(t *testing.T) {
 			continue
 		}
 		groups = append(groups, b.s.order[len(b.s.order)-1])
-		b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+		b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	}
 	if a, c := b.s.owned(anna), b.s.owned(ben); a > 3 || c > 3 {
 		t.Errorf("anna owns %d, ben %d", a, c)
 	}
-	make(cleo, 1, line.OK)
-	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
+	make(cleo, 1, talk.OK)
+	b.ask(cleo, talk.OK, on(talk.Leave, uuid.Nil))
 	for n := range 5 {
-		if got := b.do(dora, admin, line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("staff", n), Persistent: true}); got != line.OK {
+		if got := b.do(dora, admin, talk.GroupRequest{Verb: talk.Create, Name: fmt.Sprint("staff", n), Persistent: true}); got != talk.OK {
 			t.Errorf("staff: %v", got)
 		}
-		b.ask(dora, line.OK, on(line.Leave, uuid.Nil))
+		b.ask(dora, talk.OK, on(talk.Leave, uuid.Nil))
 	}
-	if got := b.s.Do(Actor{ID: cleo, May: all}, &line.GroupRequest{Verb: line.Create, Name: "x", Persistent: true}, b.now); got != line.PersistentNotAllowed {
+	if got := b.s.Do(Actor{ID: cleo, May: all}, &talk.GroupRequest{Verb: talk.Create, Name: "x", Persistent: true}, b.now); got != talk.PersistentNotAllowed {
 		t.Errorf("without the permission: %v", got)
 	}
 }
@@ -302,9 +303,9 @@ func TestUnusedPersistentGroupsEnd(t *testing.T) {
 	l.Unused = 30 * 24 * time.Hour
 	b := sit(t, l, 4)
 	unused := b.create(anna, "unused", persistent)
-	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	used := b.create(anna, "used", persistent)
-	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	occupied := b.create(ben, "occupied", persistent)
 	b.s.Changes()
 	there := func(want ...uuid.UUID) {
@@ -327,8 +328,8 @@ func TestUnusedPersistentGroupsEnd(t *testing.T) {
 	if put, gone := b.s.Changes(); len(gone) != 0 || len(put) != 1 || put[0].ID != occupied {
 		t.Errorf("that it is in use is stored: %v %v", put, gone)
 	}
-	b.ask(cleo, line.OK, join(used, ""))
-	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(cleo, talk.OK, join(used, ""))
+	b.ask(cleo, talk.OK, on(talk.Leave, uuid.Nil))
 	there(unused, used, occupied)
 	pass(9 * 24 * time.Hour)
 	// The clock jumps a year ahead for half an hour.
@@ -361,33 +362,33 @@ func TestUnusedPersistentGroupsEnd(t *testing.T) {
 func TestTwoDeclinesAMinute(t *testing.T) {
 	b := sit(t, open, 4)
 	g := b.create(anna, "g")
-	b.ask(cleo, line.OK, join(g, ""))
+	b.ask(cleo, talk.OK, join(g, ""))
 	h := b.create(dora, "h")
 	for i := range Declines {
-		b.ask(anna, line.OK, invites(g, ben))
+		b.ask(anna, talk.OK, invites(g, ben))
 		b.now = b.now.Add(10 * time.Second)
-		b.ask(ben, line.OK, on(line.Decline, g))
+		b.ask(ben, talk.OK, on(talk.Decline, g))
 		b.now = start.Add(time.Duration(i+1) * 15 * time.Second)
 	}
-	b.ask(anna, line.AlreadyInvited, invites(g, ben))
-	b.ask(cleo, line.AlreadyInvited, invites(g, ben))
-	b.ask(dora, line.OK, invites(h, ben)) // it is about one group
+	b.ask(anna, talk.AlreadyInvited, invites(g, ben))
+	b.ask(cleo, talk.AlreadyInvited, invites(g, ben))
+	b.ask(dora, talk.OK, invites(h, ben)) // it is about one group
 	b.s.Exit(ben, b.now)
 	b.s.Enter(ben, 1)
 	b.now = start.Add(10*time.Second + MissTime - 1)
-	b.ask(anna, line.AlreadyInvited, invites(g, ben))
-	b.ask(ben, line.OK, join(g, "")) // to join is always open
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(anna, talk.AlreadyInvited, invites(g, ben))
+	b.ask(ben, talk.OK, join(g, "")) // to join is always open
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	b.now = b.now.Add(1)
-	b.ask(anna, line.OK, invites(g, ben))
+	b.ask(anna, talk.OK, invites(g, ben))
 	// One decline does not count, nor does one that is a minute ago, nor an invitation that has lapsed.
 	b.now = b.now.Add(2 * MissTime)
-	b.ask(anna, line.OK, invites(g, ben))
-	b.ask(ben, line.OK, on(line.Decline, g))
+	b.ask(anna, talk.OK, invites(g, ben))
+	b.ask(ben, talk.OK, on(talk.Decline, g))
 	b.now = b.now.Add(MissTime)
-	b.ask(anna, line.OK, invites(g, ben))
-	b.ask(ben, line.OK, on(line.Decline, g))
-	b.ask(anna, line.OK, invites(g, ben))
+	b.ask(anna, talk.OK, invites(g, ben))
+	b.ask(ben, talk.OK, on(talk.Decline, g))
+	b.ask(anna, talk.OK, invites(g, ben))
 	b.now = b.now.Add(3 * MissTime)
 	b.s.Expire(b.now)
 	b.s.Exit(ben, b.now)
@@ -424,17 +425,17 @@ func TestNames(t *testing.T) {
 		b := sit(t, open, 2)
 		b.create(anna, name)
 		for _, o := range others {
-			if got := b.do(ben, all, line.GroupRequest{Verb: line.Create, Name: o}); got != line.NameTaken {
+			if got := b.do(ben, all, talk.GroupRequest{Verb: talk.Create, Name: o}); got != talk.NameTaken {
 				t.Fatalf("%q beside %q: %v", o, name, got)
 			}
 		}
 		g := b.create(ben, "something else")
-		b.ask(ben, line.NameTaken, line.GroupRequest{Verb: line.Rename, Group: g, Name: others[0]})
+		b.ask(ben, talk.NameTaken, talk.GroupRequest{Verb: talk.Rename, Group: g, Name: others[0]})
 		own, _ := b.s.Of(anna)
-		b.ask(anna, line.OK, line.GroupRequest{Verb: line.Rename, Group: own.ID, Name: others[0]}) // one's own may
-		b.ask(anna, line.OK, line.GroupRequest{Verb: line.Delete, Group: own.ID})
-		b.ask(ben, line.OK, line.GroupRequest{Verb: line.Rename, Group: g, Name: others[0]}) // and it is free again
-		b.ask(ben, line.OK, line.GroupRequest{Verb: line.Delete, Group: g})
+		b.ask(anna, talk.OK, talk.GroupRequest{Verb: talk.Rename, Group: own.ID, Name: others[0]}) // one's own may
+		b.ask(anna, talk.OK, talk.GroupRequest{Verb: talk.Delete, Group: own.ID})
+		b.ask(ben, talk.OK, talk.GroupRequest{Verb: talk.Rename, Group: g, Name: others[0]}) // and it is free again
+		b.ask(ben, talk.OK, talk.GroupRequest{Verb: talk.Delete, Group: g})
 		if len(b.s.names)+len(b.s.looks) > 0 {
 			t.Errorf("%d names, %d looks are left", len(b.s.names), len(b.s.looks))
 		}
@@ -442,7 +443,7 @@ func TestNames(t *testing.T) {
 	for a, o := range map[string]string{"mail": "mall", "Red": "Bed", "one": "two", "Team 1": "Team 2"} { // and these are two
 		b := sit(t, open, 2)
 		b.create(anna, a)
-		b.ask(ben, line.OK, line.GroupRequest{Verb: line.Create, Name: o})
+		b.ask(ben, talk.OK, talk.GroupRequest{Verb: talk.Create, Name: o})
 	}
 	// What is stored already stays, whatever it looks like.
 	b := sit(t, open, 1)
@@ -451,29 +452,29 @@ func TestNames(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	b.ask(anna, line.NameTaken, line.GroupRequest{Verb: line.Create, Name: "STAFF"})
+	b.ask(anna, talk.NameTaken, talk.GroupRequest{Verb: talk.Create, Name: "STAFF"})
 }
 
 // The same letters are the same password, however they were typed.
 func TestPasswordsAreOneHoweverTheyWereTyped(t *testing.T) {
 	b := sit(t, open, 3)
 	g := b.create(anna, "g", locked("grün"))
-	b.ask(ben, line.OK, join(g, "gru\u0308n"))
-	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Password, Group: g, Password: "e\u0301te\u0301"})
-	b.ask(cleo, line.WrongPassword, join(g, "ete"))
-	b.ask(cleo, line.OK, join(g, "\u00e9t\u00e9"))
+	b.ask(ben, talk.OK, join(g, "gru\u0308n"))
+	b.ask(anna, talk.OK, talk.GroupRequest{Verb: talk.Password, Group: g, Password: "e\u0301te\u0301"})
+	b.ask(cleo, talk.WrongPassword, join(g, "ete"))
+	b.ask(cleo, talk.OK, join(g, "\u00e9t\u00e9"))
 	old := newHash("u\u0308") // of an Earshot that took it as it came
 	b.s.groups[g].lock(old)
-	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(cleo, line.OK, join(g, "u\u0308"))
-	b.ask(anna, line.InvalidPassword, line.GroupRequest{Verb: line.Password, Group: g, Password: line.Garbled})
+	b.ask(cleo, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(cleo, talk.OK, join(g, "u\u0308"))
+	b.ask(anna, talk.InvalidPassword, talk.GroupRequest{Verb: talk.Password, Group: g, Password: talk.Garbled})
 }
 
 // Staff rule every group, whoever owns it and while groups are off, and see who is in it.
 func TestStaffRuleGroups(t *testing.T) {
 	b := sit(t, open, 4)
 	g := b.create(anna, "g", persistent, locked("p"))
-	b.ask(ben, line.OK, join(g, "p"))
+	b.ask(ben, talk.OK, join(g, "p"))
 	b.s.Exit(ben, b.now)
 	b.create(cleo, "other")
 	b.s.SetLimits(Limits{})
@@ -481,18 +482,18 @@ func TestStaffRuleGroups(t *testing.T) {
 		t.Errorf("listed %+v", all)
 	}
 	for _, c := range []struct {
-		r    line.GroupRequest
-		want line.Code
+		r    talk.GroupRequest
+		want talk.Code
 	}{
-		{line.GroupRequest{Verb: line.Rename, Group: uuid.New(), Name: "x"}, line.NotFound},
-		{line.GroupRequest{Verb: line.Rename, Group: g, Name: "OTHER"}, line.NameTaken},
-		{line.GroupRequest{Verb: line.Rename, Group: g, Name: "\u200b"}, line.InvalidName},
-		{line.GroupRequest{Verb: line.Rename, Group: g, Name: "new"}, line.OK},
-		{line.GroupRequest{Verb: line.Kick, Group: g, Player: cleo}, line.NotInGroup},
-		{line.GroupRequest{Verb: line.Kick, Group: g, Player: ben}, line.OK}, // who is away
-		{line.GroupRequest{Verb: line.Move, Group: g, Player: ben}, line.NoPermission},
-		{line.GroupRequest{Verb: line.Delete, Group: g}, line.OK},
-		{line.GroupRequest{Verb: line.Delete, Group: g}, line.NotFound},
+		{talk.GroupRequest{Verb: talk.Rename, Group: uuid.New(), Name: "x"}, talk.NotFound},
+		{talk.GroupRequest{Verb: talk.Rename, Group: g, Name: "OTHER"}, talk.NameTaken},
+		{talk.GroupRequest{Verb: talk.Rename, Group: g, Name: "\u200b"}, talk.InvalidName},
+		{talk.GroupRequest{Verb: talk.Rename, Group: g, Name: "new"}, talk.OK},
+		{talk.GroupRequest{Verb: talk.Kick, Group: g, Player: cleo}, talk.NotInGroup},
+		{talk.GroupRequest{Verb: talk.Kick, Group: g, Player: ben}, talk.OK}, // who is away
+		{talk.GroupRequest{Verb: talk.Move, Group: g, Player: ben}, talk.NoPermission},
+		{talk.GroupRequest{Verb: talk.Delete, Group: g}, talk.OK},
+		{talk.GroupRequest{Verb: talk.Delete, Group: g}, talk.NotFound},
 	} {
 		if got := b.s.Rule(&c.r); got != c.want {
 			t.Errorf("%v: %v, want %v", c.r, got, c.want)
@@ -508,16 +509,16 @@ func TestInvitations(t *testing.T) {
 	l.Members = 2
 	b := sit(t, l, 20)
 	g := b.create(anna, "g", locked("p"))
-	if got := b.do(anna, line.GroupCaps{Use: true}, invites(g, ben)); got != line.NoPermission {
+	if got := b.do(anna, talk.GroupCaps{Use: true}, invites(g, ben)); got != talk.NoPermission {
 		t.Errorf("without the permission: %v", got)
 	}
-	b.ask(ben, line.NotInGroup, invites(g, cleo))
-	b.ask(anna, line.NotFound, invites(uuid.New(), ben))
-	b.ask(anna, line.NotFound, invites(g, person(99)))
-	b.ask(anna, line.AlreadyInvited, invites(g, anna))
-	b.ask(ben, line.NotFound, on(line.Accept, g))
-	b.ask(anna, line.OK, invites(g, ben))
-	b.ask(anna, line.AlreadyInvited, invites(g, ben))
+	b.ask(ben, talk.NotInGroup, invites(g, cleo))
+	b.ask(anna, talk.NotFound, invites(uuid.New(), ben))
+	b.ask(anna, talk.NotFound, invites(g, person(99)))
+	b.ask(anna, talk.AlreadyInvited, invites(g, anna))
+	b.ask(ben, talk.NotFound, on(talk.Accept, g))
+	b.ask(anna, talk.OK, invites(g, ben))
+	b.ask(anna, talk.AlreadyInvited, invites(g, ben))
 	want := []line.Invitation{{Group: g, From: anna, Seconds: 60}}
 	if got := b.page(ben, nil).Invites; !slices.Equal(got, want) {
 		t.Errorf("inbox %v", got)
@@ -525,30 +526,30 @@ func TestInvitations(t *testing.T) {
 	if got := b.page(cleo, nil).Invites; len(got) != 0 {
 		t.Errorf("another's inbox shows %v", got)
 	}
-	b.ask(ben, line.OK, on(line.Decline, g))
-	b.ask(ben, line.NotFound, on(line.Decline, g))
-	b.ask(anna, line.OK, invites(g, ben))
-	b.ask(anna, line.OK, invites(g, cleo))
-	b.ask(ben, line.OK, on(line.Accept, g)) // needs no password
+	b.ask(ben, talk.OK, on(talk.Decline, g))
+	b.ask(ben, talk.NotFound, on(talk.Decline, g))
+	b.ask(anna, talk.OK, invites(g, ben))
+	b.ask(anna, talk.OK, invites(g, cleo))
+	b.ask(ben, talk.OK, on(talk.Accept, g)) // needs no password
 	b.in(ben, g)
-	b.ask(ben, line.OK, invites(g, dora)) // any member may
-	b.ask(cleo, line.GroupFull, on(line.Accept, g))
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(cleo, line.OK, on(line.Accept, g)) // it has waited
-	b.ask(cleo, line.NotFound, on(line.Accept, g))
+	b.ask(ben, talk.OK, invites(g, dora)) // any member may
+	b.ask(cleo, talk.GroupFull, on(talk.Accept, g))
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(cleo, talk.OK, on(talk.Accept, g)) // it has waited
+	b.ask(cleo, talk.NotFound, on(talk.Accept, g))
 
 	// Joining by the password makes the invitation pointless.
-	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(anna, line.OK, invites(g, cleo))
-	b.ask(cleo, line.OK, join(g, "p"))
-	b.ask(cleo, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(cleo, line.NotFound, on(line.Accept, g))
+	b.ask(cleo, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(anna, talk.OK, invites(g, cleo))
+	b.ask(cleo, talk.OK, join(g, "p"))
+	b.ask(cleo, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(cleo, talk.NotFound, on(talk.Accept, g))
 }
 
 func TestInvitationsLiveAMinute(t *testing.T) {
 	b := sit(t, open, 3)
 	g := b.create(anna, "g")
-	b.ask(anna, line.OK, invites(g, ben))
+	b.ask(anna, talk.OK, invites(g, ben))
 	b.now = start.Add(500 * time.Millisecond)
 	if got := b.page(ben, nil).Invites; got[0].Seconds != 60 {
 		t.Errorf("after half a second %d", got[0].Seconds)
@@ -568,31 +569,31 @@ func TestInvitationsLiveAMinute(t *testing.T) {
 	if b.s.Page(ben, all, nil, b.now) == page {
 		t.Error("the page is the same")
 	}
-	b.ask(ben, line.NotFound, on(line.Accept, g))
-	b.ask(anna, line.OK, invites(g, ben)) // and another one may follow
-	b.ask(ben, line.OK, on(line.Accept, g))
+	b.ask(ben, talk.NotFound, on(talk.Accept, g))
+	b.ask(anna, talk.OK, invites(g, ben)) // and another one may follow
+	b.ask(ben, talk.OK, on(talk.Accept, g))
 }
 
 func TestInboxHoldsEight(t *testing.T) {
 	b := sit(t, open, 20)
 	var groups []uuid.UUID
-	for i := range line.MaxInvitations + 1 {
+	for i := range talk.MaxInvitations + 1 {
 		groups = append(groups, b.create(person(i), fmt.Sprint("g", i)))
-		want := line.OK
-		if i == line.MaxInvitations {
-			want = line.InboxFull
+		want := talk.OK
+		if i == talk.MaxInvitations {
+			want = talk.InboxFull
 		}
 		b.ask(person(i), want, invites(groups[i], person(19)))
 		b.now = b.now.Add(time.Second)
 	}
-	if got := len(b.page(person(19), nil).Invites); got != line.MaxInvitations {
+	if got := len(b.page(person(19), nil).Invites); got != talk.MaxInvitations {
 		t.Errorf("%d in the inbox", got)
 	}
 	b.now = start.Add(InviteTime) // the first is over
 	last := len(groups) - 1
-	b.ask(person(last), line.OK, invites(groups[last], person(19)))
+	b.ask(person(last), talk.OK, invites(groups[last], person(19)))
 	// A group that ends takes its invitations along.
-	b.ask(person(1), line.OK, on(line.Leave, uuid.Nil))
+	b.ask(person(1), talk.OK, on(talk.Leave, uuid.Nil))
 	for _, i := range b.page(person(19), nil).Invites {
 		if i.Group == groups[1] {
 			t.Error("an invitation into a group that is gone")
@@ -603,12 +604,12 @@ func TestInboxHoldsEight(t *testing.T) {
 func TestAcceptingAndBeingMovedLeaveTheFormerGroup(t *testing.T) {
 	b := sit(t, open, 4)
 	red, blue := b.create(anna, "red"), b.create(ben, "blue")
-	b.ask(anna, line.OK, invites(red, ben))
-	b.ask(ben, line.OK, on(line.Accept, red))
+	b.ask(anna, talk.OK, invites(red, ben))
+	b.ask(ben, talk.OK, on(talk.Accept, red))
 	b.in(ben, red)
-	b.ask(cleo, line.NotFound, join(blue, "")) // it ended with ben's leaving
+	b.ask(cleo, talk.NotFound, join(blue, "")) // it ended with ben's leaving
 	green := b.create(cleo, "green")
-	if got := b.do(dora, admin, line.GroupRequest{Verb: line.Move, Player: ben, Group: green}); got != line.OK {
+	if got := b.do(dora, admin, talk.GroupRequest{Verb: talk.Move, Player: ben, Group: green}); got != talk.OK {
 		t.Errorf("move: %v", got)
 	}
 	b.in(ben, green)
@@ -619,79 +620,79 @@ func TestMove(t *testing.T) {
 	l.Members = 2
 	b := sit(t, l, 6)
 	red, blue := b.create(anna, "red", locked("p")), b.create(ben, "blue")
-	move := func(player, g uuid.UUID) line.GroupRequest {
-		return line.GroupRequest{Verb: line.Move, Player: player, Group: g, Out: g == uuid.Nil}
+	move := func(player, g uuid.UUID) talk.GroupRequest {
+		return talk.GroupRequest{Verb: talk.Move, Player: player, Group: g, Out: g == uuid.Nil}
 	}
-	b.ask(anna, line.NoPermission, move(cleo, red)) // its owner may not
+	b.ask(anna, talk.NoPermission, move(cleo, red)) // its owner may not
 	for _, c := range []struct {
 		player, g, in uuid.UUID
-		want          line.Code
+		want          talk.Code
 	}{
-		{cleo, uuid.New(), uuid.Nil, line.NotFound},
-		{person(99), red, uuid.Nil, line.NotFound},
-		{cleo, red, red, line.OK},
-		{cleo, red, red, line.OK},
-		{dora, red, uuid.Nil, line.GroupFull},
-		{anna, blue, blue, line.OK}, // an owner too
-		{dora, blue, uuid.Nil, line.GroupFull},
-		{cleo, uuid.Nil, uuid.Nil, line.OK},
-		{cleo, uuid.Nil, uuid.Nil, line.OK},
+		{cleo, uuid.New(), uuid.Nil, talk.NotFound},
+		{person(99), red, uuid.Nil, talk.NotFound},
+		{cleo, red, red, talk.OK},
+		{cleo, red, red, talk.OK},
+		{dora, red, uuid.Nil, talk.GroupFull},
+		{anna, blue, blue, talk.OK}, // an owner too
+		{dora, blue, uuid.Nil, talk.GroupFull},
+		{cleo, uuid.Nil, uuid.Nil, talk.OK},
+		{cleo, uuid.Nil, uuid.Nil, talk.OK},
 	} {
 		if got := b.do(dora, admin, move(c.player, c.g)); got != c.want {
 			t.Errorf("move %v to %v: %v, want %v", c.player, c.g, got, c.want)
 		}
 		b.in(c.player, c.in)
 	}
-	if got := b.do(dora, admin, line.GroupRequest{Verb: line.Move, Player: ben, Group: red}); got != line.NotFound {
+	if got := b.do(dora, admin, talk.GroupRequest{Verb: talk.Move, Player: ben, Group: red}); got != talk.NotFound {
 		t.Errorf("red had no members left: %v", got)
 	}
 	// Out of every group is not the same as into a group of no id.
-	if got := b.do(dora, admin, line.GroupRequest{Verb: line.Move, Player: ben}); got != line.NotFound {
+	if got := b.do(dora, admin, talk.GroupRequest{Verb: talk.Move, Player: ben}); got != talk.NotFound {
 		t.Errorf("the zero group: %v", got)
 	}
 }
 
 func TestEdits(t *testing.T) {
-	name := func(n string) line.GroupRequest { return line.GroupRequest{Verb: line.Rename, Name: n} }
-	pass := func(p string) line.GroupRequest { return line.GroupRequest{Verb: line.Password, Password: p} }
-	kind := func(k line.GroupType) line.GroupRequest { return line.GroupRequest{Verb: line.Type, Type: k} }
-	kick := func(p uuid.UUID) line.GroupRequest { return line.GroupRequest{Verb: line.Kick, Player: p} }
-	strict := Limits{Enabled: true, Types: [line.GroupTypes]bool{line.OpenGroup: true}}
+	name := func(n string) talk.GroupRequest { return talk.GroupRequest{Verb: talk.Rename, Name: n} }
+	pass := func(p string) talk.GroupRequest { return talk.GroupRequest{Verb: talk.Password, Password: p} }
+	kind := func(k talk.GroupType) talk.GroupRequest { return talk.GroupRequest{Verb: talk.Type, Type: k} }
+	kick := func(p uuid.UUID) talk.GroupRequest { return talk.GroupRequest{Verb: talk.Kick, Player: p} }
+	strict := Limits{Enabled: true, Types: [talk.GroupTypes]bool{talk.OpenGroup: true}}
 	for _, c := range []struct {
 		name string
 		l    Limits
-		r    line.GroupRequest
-		want line.Code
-		row  func(line.GroupRow) bool
+		r    talk.GroupRequest
+		want talk.Code
+		row  func(talk.GroupRow) bool
 	}{
-		{"rename", open, name("new"), line.OK, func(r line.GroupRow) bool { return r.Name == "new" }},
-		{"rename, case only", open, name("RED"), line.OK, func(r line.GroupRow) bool { return r.Name == "RED" }},
-		{"rename, taken", open, name("BLUE"), line.NameTaken, nil},
-		{"rename, bad", open, name(""), line.InvalidName, nil},
-		{"password", open, pass("new"), line.OK, func(r line.GroupRow) bool { return r.Locked }},
-		{"password, none", open, pass(""), line.OK, func(r line.GroupRow) bool { return !r.Locked }},
-		{"password, garbled", open, pass(line.Garbled), line.InvalidPassword, nil},
-		{"password, too long", open, pass(strings.Repeat("a", 65)), line.InvalidPassword, nil},
-		{"password, not allowed", strict, pass("new"), line.PasswordsNotAllowed, nil},
-		{"password, none, not allowed", strict, pass(""), line.OK, func(r line.GroupRow) bool { return !r.Locked }},
-		{"password, garbled, not allowed", strict, pass(line.Garbled), line.InvalidPassword, nil},
-		{"type", open, kind(line.IsolatedGroup), line.OK, func(r line.GroupRow) bool { return r.Type == line.IsolatedGroup }},
-		{"type, not allowed", strict, kind(line.IsolatedGroup), line.TypeNotAllowed, nil},
-		{"kick", open, kick(ben), line.OK, nil},
-		{"kick, not a member", open, kick(dora), line.NotInGroup, nil},
-		{"kick, not there", open, kick(person(99)), line.NotInGroup, nil},
-		{"delete", open, on(line.Delete, uuid.Nil), line.OK, nil},
+		{"rename", open, name("new"), talk.OK, func(r talk.GroupRow) bool { return r.Name == "new" }},
+		{"rename, case only", open, name("RED"), talk.OK, func(r talk.GroupRow) bool { return r.Name == "RED" }},
+		{"rename, taken", open, name("BLUE"), talk.NameTaken, nil},
+		{"rename, bad", open, name(""), talk.InvalidName, nil},
+		{"password", open, pass("new"), talk.OK, func(r talk.GroupRow) bool { return r.Locked }},
+		{"password, none", open, pass(""), talk.OK, func(r talk.GroupRow) bool { return !r.Locked }},
+		{"password, garbled", open, pass(talk.Garbled), talk.InvalidPassword, nil},
+		{"password, too long", open, pass(strings.Repeat("a", 65)), talk.InvalidPassword, nil},
+		{"password, not allowed", strict, pass("new"), talk.PasswordsNotAllowed, nil},
+		{"password, none, not allowed", strict, pass(""), talk.OK, func(r talk.GroupRow) bool { return !r.Locked }},
+		{"password, garbled, not allowed", strict, pass(talk.Garbled), talk.InvalidPassword, nil},
+		{"type", open, kind(talk.IsolatedGroup), talk.OK, func(r talk.GroupRow) bool { return r.Type == talk.IsolatedGroup }},
+		{"type, not allowed", strict, kind(talk.IsolatedGroup), talk.TypeNotAllowed, nil},
+		{"kick", open, kick(ben), talk.OK, nil},
+		{"kick, not a member", open, kick(dora), talk.NotInGroup, nil},
+		{"kick, not there", open, kick(person(99)), talk.NotInGroup, nil},
+		{"delete", open, on(talk.Delete, uuid.Nil), talk.OK, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			for who, may := range map[uuid.UUID]line.GroupCaps{anna: all, dora: admin} { // the owner; an administrator
+			for who, may := range map[uuid.UUID]talk.GroupCaps{anna: all, dora: admin} { // the owner; an administrator
 				b := sit(t, open, 5)
 				g := b.create(anna, "red", locked("old"))
-				b.ask(ben, line.OK, join(g, "old"))
+				b.ask(ben, talk.OK, join(g, "old"))
 				b.create(cleo, "blue")
 				b.s.SetLimits(c.l)
 				before, _ := b.s.Of(anna)
 				c.r.Group = g
-				b.ask(ben, line.NoPermission, c.r)
+				b.ask(ben, talk.NoPermission, c.r)
 				if got := b.do(who, may, c.r); got != c.want {
 					t.Fatalf("%v, want %v", got, c.want)
 				}
@@ -699,18 +700,18 @@ func TestEdits(t *testing.T) {
 				switch {
 				case c.row != nil && !c.row(after):
 					t.Errorf("now %+v", after)
-				case c.want != line.OK && after != before:
+				case c.want != talk.OK && after != before:
 					t.Errorf("refused, but now %+v", after)
-				case c.r.Verb == line.Delete && in:
+				case c.r.Verb == talk.Delete && in:
 					t.Error("still there")
-				case c.r.Verb == line.Kick && c.want == line.OK:
+				case c.r.Verb == talk.Kick && c.want == talk.OK:
 					b.in(ben, uuid.Nil)
 				}
-				if _, left := b.s.Of(ben); c.want != line.OK && !left {
+				if _, left := b.s.Of(ben); c.want != talk.OK && !left {
 					t.Error("refused, but a member is gone")
 				}
 				c.r.Group = uuid.New()
-				if got := b.do(who, may, c.r); got != line.NotFound {
+				if got := b.do(who, may, c.r); got != talk.NotFound {
 					t.Errorf("without a group: %v", got)
 				}
 			}
@@ -721,9 +722,9 @@ func TestEdits(t *testing.T) {
 func TestRenamedGroupsGiveTheirNamesBack(t *testing.T) {
 	b := sit(t, open, 2)
 	g := b.create(anna, "Red")
-	b.ask(anna, line.OK, line.GroupRequest{Verb: line.Rename, Group: g, Name: "Blue"})
+	b.ask(anna, talk.OK, talk.GroupRequest{Verb: talk.Rename, Group: g, Name: "Blue"})
 	b.create(ben, "red")
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	b.create(ben, "RED")
 }
 
@@ -731,7 +732,7 @@ func TestOwnershipPassesToTheLongestStanding(t *testing.T) {
 	b := sit(t, open, 4)
 	g := b.create(anna, "g")
 	for _, p := range []uuid.UUID{ben, cleo, dora} {
-		b.ask(p, line.OK, join(g, ""))
+		b.ask(p, talk.OK, join(g, ""))
 	}
 	owner := func(want uuid.UUID) {
 		t.Helper()
@@ -739,27 +740,27 @@ func TestOwnershipPassesToTheLongestStanding(t *testing.T) {
 			t.Errorf("owner %v, want %v", row.Owner, want)
 		}
 	}
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	owner(anna)
-	b.ask(ben, line.OK, join(g, "")) // his time starts anew
-	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(ben, talk.OK, join(g, "")) // his time starts anew
+	b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	owner(cleo)
-	b.ask(cleo, line.OK, line.GroupRequest{Verb: line.Kick, Group: g, Player: cleo})
+	b.ask(cleo, talk.OK, talk.GroupRequest{Verb: talk.Kick, Group: g, Player: cleo})
 	owner(dora)
-	b.ask(anna, line.NoPermission, on(line.Delete, g))
-	b.ask(dora, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(ben, line.OK, on(line.Delete, g)) // ben has inherited it
+	b.ask(anna, talk.NoPermission, on(talk.Delete, g))
+	b.ask(dora, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(ben, talk.OK, on(talk.Delete, g)) // ben has inherited it
 }
 
 func TestGroupsEndWithTheirLastMemberUnlessPersistent(t *testing.T) {
 	b := sit(t, open, 4)
 	g, kept := b.create(anna, "g"), b.create(ben, "kept", persistent)
-	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(ben, line.OK, on(line.Leave, uuid.Nil))
-	b.ask(cleo, line.NotFound, join(g, ""))
-	b.ask(cleo, line.OK, join(kept, ""))
-	b.ask(cleo, line.NoPermission, on(line.Delete, kept)) // coming first does not make it hers
-	b.ask(ben, line.OK, on(line.Delete, kept))
+	b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
+	b.ask(cleo, talk.NotFound, join(g, ""))
+	b.ask(cleo, talk.OK, join(kept, ""))
+	b.ask(cleo, talk.NoPermission, on(talk.Delete, kept)) // coming first does not make it hers
+	b.ask(ben, talk.OK, on(talk.Delete, kept))
 	b.in(cleo, uuid.Nil)
 	b.create(dora, "KEPT") // and its name is free
 }
@@ -783,7 +784,7 @@ func TestReconnectingKeepsThePlace(t *testing.T) {
 	b.now = b.now.Add(time.Hour)
 	b.s.Expire(b.now)
 	b.in(anna, g) // the first absence has ended
-	b.ask(ben, line.OK, join(g, ""))
+	b.ask(ben, talk.OK, join(g, ""))
 	b.s.Exit(anna, b.now)
 	if next := b.s.Expire(b.now.Add(Away)); !next.IsZero() {
 		t.Errorf("still due at %v", next)
@@ -806,8 +807,8 @@ func TestPagesShowNobodyWhoIsHidden(t *testing.T) {
 	b := sit(t, open, 4)
 	red := b.create(anna, "red")
 	blue := b.create(ben, "blue", persistent)
-	b.ask(cleo, line.OK, join(red, ""))
-	b.ask(anna, line.OK, invites(red, dora))
+	b.ask(cleo, talk.OK, join(red, ""))
+	b.ask(anna, talk.OK, invites(red, dora))
 	full := b.page(dora, nil)
 	if len(full.Members) != 3 || len(full.Groups) != 2 || full.Groups[0].Owner != anna || full.Invites[0].From != anna || full.May != all {
 		t.Fatalf("seen whole: %+v", full)
@@ -838,12 +839,12 @@ func TestPagesShowNobodyWhoIsHidden(t *testing.T) {
 	}
 	// Nor can they be acted on.
 	a := Actor{ID: dora, May: admin, Sees: []uint64{0b1011}} // all but cleo
-	for v, want := range map[line.Verb]line.Code{line.Move: line.NotFound, line.Kick: line.NotInGroup} {
-		if got := b.s.Do(a, &line.GroupRequest{Verb: v, Group: red, Player: cleo}, b.now); got != want {
+	for v, want := range map[talk.Verb]talk.Code{talk.Move: talk.NotFound, talk.Kick: talk.NotInGroup} {
+		if got := b.s.Do(a, &talk.GroupRequest{Verb: v, Group: red, Player: cleo}, b.now); got != want {
 			t.Errorf("%v of somebody hidden: %v", v, got)
 		}
 	}
-	if got := b.s.Do(Actor{ID: ben, May: all, Sees: []uint64{0b0010}}, &line.GroupRequest{Verb: line.Invite, Group: blue, Player: cleo}, b.now); got != line.NotFound {
+	if got := b.s.Do(Actor{ID: ben, May: all, Sees: []uint64{0b0010}}, &talk.GroupRequest{Verb: talk.Invite, Group: blue, Player: cleo}, b.now); got != talk.NotFound {
 		t.Errorf("invite of somebody hidden: %v", got)
 	}
 	b.in(cleo, red)
@@ -852,7 +853,7 @@ func TestPagesShowNobodyWhoIsHidden(t *testing.T) {
 func TestPagesChangeOnlyWithWhatTheyShow(t *testing.T) {
 	b := sit(t, open, 6)
 	red := b.create(anna, "red")
-	b.ask(anna, line.OK, invites(red, ben))
+	b.ask(anna, talk.OK, invites(red, ben))
 	page := func(who uuid.UUID, seen []uint64) Page { return b.s.Page(who, all, seen, b.now) }
 	everybody, few := []uint64{^uint64(0)}, []uint64{0b001111}
 	of := map[string]Page{"ben": page(ben, everybody), "cleo": page(cleo, everybody), "dora, who sees few": page(dora, few)}
@@ -860,7 +861,7 @@ func TestPagesChangeOnlyWithWhatTheyShow(t *testing.T) {
 	if page(ben, everybody) != of["ben"] {
 		t.Error("a second that has passed makes a new page")
 	}
-	b.ask(anna, line.OK, invites(red, cleo))
+	b.ask(anna, talk.OK, invites(red, cleo))
 	if page(ben, everybody) != of["ben"] || page(cleo, everybody) == of["cleo"] {
 		t.Error("an invitation concerns its reader only")
 	}
@@ -869,11 +870,11 @@ func TestPagesChangeOnlyWithWhatTheyShow(t *testing.T) {
 	if page(dora, few) != of["dora, who sees few"] || page(ben, everybody) == of["ben"] {
 		t.Error("a group of people whom dora does not see concerns the others")
 	}
-	if p := b.s.Page(ben, line.GroupCaps{Use: true}, everybody, b.now); p == page(ben, everybody) {
+	if p := b.s.Page(ben, talk.GroupCaps{Use: true}, everybody, b.now); p == page(ben, everybody) {
 		t.Error("another permission makes no new page")
 	}
 	b.s.SetLimits(Limits{})
-	if g := b.page(ben, nil); g.May != (line.GroupCaps{}) || len(g.Groups)+len(g.Members)+len(g.Invites) != 0 {
+	if g := b.page(ben, nil); g.May != (talk.GroupCaps{}) || len(g.Groups)+len(g.Members)+len(g.Invites) != 0 {
 		t.Errorf("while off: %+v", g)
 	}
 }
@@ -883,7 +884,7 @@ func TestTooManyRowsAreSaid(t *testing.T) {
 	for i := range 4000 {
 		id := uuid.UUID{14: byte(i >> 8), 15: byte(i)}
 		s.Enter(id, i)
-		s.Do(Actor{ID: id, May: all}, &line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("group ", i)}, start)
+		s.Do(Actor{ID: id, May: all}, &talk.GroupRequest{Verb: talk.Create, Name: fmt.Sprint("group ", i)}, start)
 	}
 	p := s.Page(anna, all, nil, start)
 	text := p.Append(nil, start)
@@ -896,11 +897,11 @@ func TestTooManyRowsAreSaid(t *testing.T) {
 func TestDecide(t *testing.T) {
 	b := sit(t, open, 9)
 	// 0, 1 are in no group; then two in each of three types, and one in another isolated group.
-	for i, g := range []line.GroupType{line.NormalGroup, line.OpenGroup, line.IsolatedGroup} {
+	for i, g := range []talk.GroupType{talk.NormalGroup, talk.OpenGroup, talk.IsolatedGroup} {
 		id := b.create(person(2+2*i), g.String(), typed(g))
-		b.ask(person(3+2*i), line.OK, join(id, ""))
+		b.ask(person(3+2*i), talk.OK, join(id, ""))
 	}
-	b.create(person(8), "another", typed(line.IsolatedGroup))
+	b.create(person(8), "another", typed(talk.IsolatedGroup))
 	const (
 		s = Silent
 		d = Distance

@@ -8,7 +8,7 @@ import (
 	"github.com/mtibben/confusables"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // blankPattern is a character that looks like a space and is none.
@@ -22,7 +22,7 @@ func cleanName(s string) (name string, ok bool) {
 		return "", false
 	}
 	name = strings.TrimSpace(norm.NFKC.String(strings.TrimSpace(s)))
-	ok = line.ValidGroupName(name) && !strings.ContainsFunc(name, unseen) && strings.ContainsFunc(name, func(r rune) bool {
+	ok = talk.ValidGroupName(name) && !strings.ContainsFunc(name, unseen) && strings.ContainsFunc(name, func(r rune) bool {
 		return r != blankPattern && unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S)
 	})
 	return name, ok

@@ -7,13 +7,14 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Page is what one reader's snapshot shows, apart from the seconds that count down. Pages are compared with ==: while a
 // reader's stays equal, there is nothing to send.
 type Page struct {
-	may     line.GroupCaps
-	invites [line.MaxInvitations]shown
+	may     talk.GroupCaps
+	invites [talk.MaxInvitations]shown
 	rows    string
 }
 
@@ -29,7 +30,7 @@ type shown struct {
 // Who is connected but not seen is in no row, and a group that consists of such people alone is not there, unless it is
 // persistent and so tells nothing. An owner who is not connected is not shown either, for then nobody can tell the two
 // cases apart.
-func (s *State) Page(reader uuid.UUID, may line.GroupCaps, seen []uint64, now time.Time) (g Page) {
+func (s *State) Page(reader uuid.UUID, may talk.GroupCaps, seen []uint64, now time.Time) (g Page) {
 	if !s.limits.Enabled {
 		return g
 	}
@@ -80,13 +81,13 @@ func (s *State) rows(seen []uint64) string {
 	if text, ok := s.texts[string(key)]; ok {
 		return text
 	}
-	var groups []line.GroupRow
-	var members []line.GroupMember
+	var groups []talk.GroupRow
+	var members []talk.GroupMember
 	for _, g := range s.order {
 		before := len(members)
 		for _, m := range g.members {
 			if m.slot >= 0 && sees(seen, m.slot) {
-				members = append(members, line.GroupMember{Group: g.ID, Player: m.id})
+				members = append(members, talk.GroupMember{Group: g.ID, Player: m.id})
 			}
 		}
 		if len(members) == before && !g.Persistent {

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Hash is a password's salted SHA-256. It can be compared and stored; printing it gives nothing away. The zero value is
@@ -102,10 +102,10 @@ func (r *Record) Check() error {
 	if r.ID == uuid.Nil {
 		return errors.New("the group has no id")
 	}
-	if !line.ValidGroupName(r.Name) {
+	if !talk.ValidGroupName(r.Name) {
 		return fmt.Errorf("%q is no name for a group", r.Name)
 	}
-	if _, ok := line.ParseGroupType(r.Type); !ok {
+	if _, ok := talk.ParseGroupType(r.Type); !ok {
 		return fmt.Errorf("%q is no type of group", r.Type)
 	}
 	return nil
@@ -156,10 +156,10 @@ func (s *State) Apply(r Record) error {
 	if other := s.names[fold(r.Name)]; other != nil && other.ID != r.ID {
 		return fmt.Errorf("group %s: the name %q is taken by %s: rename one of them", r.ID, r.Name, other.ID)
 	}
-	t, _ := line.ParseGroupType(r.Type)
+	t, _ := talk.ParseGroupType(r.Type)
 	g := s.groups[r.ID]
 	if g == nil {
-		g = s.add(line.GroupRow{ID: r.ID, Name: r.Name, Type: t, Persistent: true})
+		g = s.add(talk.GroupRow{ID: r.ID, Name: r.Name, Type: t, Persistent: true})
 	}
 	s.rename(g, r.Name)
 	s.retype(g, t)

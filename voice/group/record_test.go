@@ -13,13 +13,13 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // What a program stores, the next one has.
 func TestPersistentGroupsSurvive(t *testing.T) {
 	b := sit(t, open, 4)
-	g := b.create(anna, "Red", persistent, locked("p"), typed(line.IsolatedGroup))
+	g := b.create(anna, "Red", persistent, locked("p"), typed(talk.IsolatedGroup))
 	h := b.create(ben, "Blue", persistent)
 	b.create(cleo, "gone tomorrow")
 	put, gone := b.s.Changes()
@@ -52,42 +52,42 @@ func TestPersistentGroupsSurvive(t *testing.T) {
 	if put, gone := c.s.Changes(); len(put)+len(gone) != 0 {
 		t.Errorf("what came from the store goes back: %v %v", put, gone)
 	}
-	c.ask(dora, line.WrongPassword, join(g, "q"))
-	c.ask(dora, line.OK, join(g, "p"))
-	c.ask(cleo, line.OK, join(h, ""))
-	c.ask(cleo, line.NoPermission, on(line.Delete, h))
-	c.ask(ben, line.OK, on(line.Delete, h)) // still his
+	c.ask(dora, talk.WrongPassword, join(g, "q"))
+	c.ask(dora, talk.OK, join(g, "p"))
+	c.ask(cleo, talk.OK, join(h, ""))
+	c.ask(cleo, talk.NoPermission, on(talk.Delete, h))
+	c.ask(ben, talk.OK, on(talk.Delete, h)) // still his
 	if put, gone := c.s.Changes(); len(put) != 0 || !slices.Equal(gone, []uuid.UUID{h}) {
 		t.Errorf("after the end of one: put %v, gone %v", put, gone)
 	}
-	c.ask(anna, line.NameTaken, line.GroupRequest{Verb: line.Create, Name: "RED"})
+	c.ask(anna, talk.NameTaken, talk.GroupRequest{Verb: talk.Create, Name: "RED"})
 }
 
 func TestChangesAreToldOnce(t *testing.T) {
 	b := sit(t, open, 3)
 	g := b.create(anna, "g", persistent)
 	b.s.Changes()
-	for _, r := range []line.GroupRequest{
-		{Verb: line.Rename, Name: "new"}, {Verb: line.Password, Password: "p"}, {Verb: line.Type, Type: line.OpenGroup},
+	for _, r := range []talk.GroupRequest{
+		{Verb: talk.Rename, Name: "new"}, {Verb: talk.Password, Password: "p"}, {Verb: talk.Type, Type: talk.OpenGroup},
 	} {
 		r.Group = g
-		b.ask(anna, line.OK, r)
+		b.ask(anna, talk.OK, r)
 		if put, gone := b.s.Changes(); len(put) != 1 || len(gone) != 0 || put[0] != b.s.Records()[0] {
 			t.Errorf("%v: put %v, gone %v", r.Verb, put, gone)
 		}
 	}
-	b.ask(ben, line.OK, join(g, "p"))
-	b.ask(ben, line.NoPermission, line.GroupRequest{Verb: line.Rename, Group: g, Name: "mine"})
+	b.ask(ben, talk.OK, join(g, "p"))
+	b.ask(ben, talk.NoPermission, talk.GroupRequest{Verb: talk.Rename, Group: g, Name: "mine"})
 	if put, _ := b.s.Changes(); len(put) != 0 {
 		t.Errorf("joining changes nothing that is stored, but put %v", put)
 	}
-	b.ask(anna, line.OK, on(line.Leave, uuid.Nil))
+	b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	if put, _ := b.s.Changes(); len(put) != 1 || put[0].Owner != ben {
 		t.Errorf("the new owner: put %v", put)
 	}
 	// A group that is not persistent is nobody's business.
 	h := b.create(anna, "h")
-	b.ask(anna, line.OK, on(line.Delete, h))
+	b.ask(anna, talk.OK, on(talk.Delete, h))
 	if put, gone := b.s.Changes(); len(put)+len(gone) != 0 {
 		t.Errorf("put %v, gone %v", put, gone)
 	}
@@ -96,7 +96,7 @@ func TestChangesAreToldOnce(t *testing.T) {
 func TestApplyFromAnotherNode(t *testing.T) {
 	b := sit(t, open, 3)
 	g := b.create(anna, "g", persistent, locked("old"))
-	b.ask(ben, line.OK, join(g, "old"))
+	b.ask(ben, talk.OK, join(g, "old"))
 	b.s.Changes()
 	r := b.s.Records()[0]
 	r.Name, r.Type, r.Owner, r.Password = "Renamed", "ISOLATED", cleo, Hash{}
@@ -105,7 +105,7 @@ func TestApplyFromAnotherNode(t *testing.T) {
 		t.Fatal(err)
 	}
 	row, _ := b.s.Of(ben)
-	if row.Name != "Renamed" || row.Type != line.IsolatedGroup || row.Owner != cleo || row.Locked || b.s.Revision() == revision {
+	if row.Name != "Renamed" || row.Type != talk.IsolatedGroup || row.Owner != cleo || row.Locked || b.s.Revision() == revision {
 		t.Errorf("now %+v", row)
 	}
 	if d := b.s.Decide(cleo, ben); d != Silent {

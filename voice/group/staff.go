@@ -6,12 +6,12 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Info is a group as staff see it, whoever may see whom.
 type Info struct {
-	line.GroupRow
+	talk.GroupRow
 	Members []uuid.UUID // the longest-standing first
 	Used    time.Time   // of a persistent one: when somebody was in it, to a day; zero: not known yet
 }
@@ -37,24 +37,24 @@ func (s *State) Names() (all []string) {
 }
 
 // Rule carries out what staff want done: RENAME, KICK or DELETE, of any group, also while groups are switched off.
-func (s *State) Rule(r *line.GroupRequest) line.Code {
+func (s *State) Rule(r *talk.GroupRequest) talk.Code {
 	g := s.groups[r.Group]
 	if g == nil {
-		return line.NotFound
+		return talk.NotFound
 	}
 	switch r.Verb {
-	case line.Kick:
+	case talk.Kick:
 		t := s.players[r.Player]
 		if t == nil || t.group != g {
-			return line.NotInGroup
+			return talk.NotInGroup
 		}
 		s.leave(t)
 		s.forget(t)
-		return line.OK
-	case line.Rename, line.Delete:
-		return s.edit(Actor{May: line.GroupCaps{Use: true, Admin: true}}, g, r)
+		return talk.OK
+	case talk.Rename, talk.Delete:
+		return s.edit(Actor{May: talk.GroupCaps{Use: true, Admin: true}}, g, r)
 	}
-	return line.NoPermission
+	return talk.NoPermission
 }
 
 // Times of persistent groups.

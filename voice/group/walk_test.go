@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // walk drives a state by the bytes of a script and checks after every step what has to be true of every state.
@@ -23,20 +24,20 @@ type walk struct {
 	mirror *State      // gets what the store would
 	pages  map[uuid.UUID]Page
 	script *bytes.Reader
-	codes  map[line.Code]int // how often each was answered
+	codes  map[talk.Code]int // how often each was answered
 }
 
 const crowdSize = 12 // more than an inbox holds
 
 var (
 	walkNames     = []string{"red", "RED", "blue", "", "Grün", "GRÜN", " r\u0435d ", "\u2028", strings.Repeat("x", 24), strings.Repeat("y", 25)}
-	walkPasswords = []string{"", "", "", "p", "q", line.Garbled, strings.Repeat("z", 65)}
+	walkPasswords = []string{"", "", "", "p", "q", talk.Garbled, strings.Repeat("z", 65)}
 )
 
 func newWalk(script []byte) *walk {
 	l := open
 	l.Groups, l.Members, l.Owned = 2, 3, 1
-	return &walk{New(l), start, []uuid.UUID{{15: 0xff}}, New(Limits{}), map[uuid.UUID]Page{}, bytes.NewReader(script), map[line.Code]int{}}
+	return &walk{New(l), start, []uuid.UUID{{15: 0xff}}, New(Limits{}), map[uuid.UUID]Page{}, bytes.NewReader(script), map[talk.Code]int{}}
 }
 
 func (w *walk) n(below int) int {
@@ -102,10 +103,10 @@ func (w *walk) step() (what string, refused bool) {
 		return fmt.Sprintf("limits %+v", l), false
 	}
 	caps := w.n(256)
-	a := Actor{ID: person(who), Keep: caps%5 > 0, May: line.GroupCaps{Use: caps&7 > 0, Create: caps&0x18 > 0, Invite: caps&0x60 > 0, Admin: caps&0x80 > 0}}
-	r := line.GroupRequest{
-		Verb: line.Verb(w.n(12)), Group: pick(w, w.known), Player: person(w.n(crowdSize + 1)), Out: w.n(4) == 0,
-		Type: line.GroupType(w.n(line.GroupTypes)), Persistent: w.n(3) == 0, Name: pick(w, walkNames), Password: pick(w, walkPasswords),
+	a := Actor{ID: person(who), Keep: caps%5 > 0, May: talk.GroupCaps{Use: caps&7 > 0, Create: caps&0x18 > 0, Invite: caps&0x60 > 0, Admin: caps&0x80 > 0}}
+	r := talk.GroupRequest{
+		Verb: talk.Verb(w.n(12)), Group: pick(w, w.known), Player: person(w.n(crowdSize + 1)), Out: w.n(4) == 0,
+		Type: talk.GroupType(w.n(talk.GroupTypes)), Persistent: w.n(3) == 0, Name: pick(w, walkNames), Password: pick(w, walkPasswords),
 	}
 	w.s.Expire(w.now) // which Do does, but it is no part of the request
 	w.remember()
@@ -116,11 +117,11 @@ func (w *walk) step() (what string, refused bool) {
 			w.known = append(w.known, g.ID)
 		}
 	}
-	return fmt.Sprintf("%d asks %+v: %v", who, r, code), code != line.OK
+	return fmt.Sprintf("%d asks %+v: %v", who, r, code), code != talk.OK
 }
 
 func (w *walk) page(who int) Page {
-	return w.s.Page(person(who), line.GroupCaps{Use: true}, nil, w.now)
+	return w.s.Page(person(who), talk.GroupCaps{Use: true}, nil, w.now)
 }
 
 func (w *walk) remember() {
@@ -160,7 +161,7 @@ func (w *walk) check(refused, sameRevision bool) error {
 			owned = owned || g.Owner == m.id
 			if m.slot >= 0 {
 				members.add(m.slot)
-				if g.Type == line.IsolatedGroup {
+				if g.Type == talk.IsolatedGroup {
 					isolated.add(m.slot)
 				}
 			}
@@ -182,7 +183,7 @@ func (w *walk) check(refused, sameRevision bool) error {
 		if p.slot < 0 && p.group == nil && len(p.invites) == 0 && len(p.declined) == 0 {
 			return fmt.Errorf("%v is remembered for nothing", id)
 		}
-		if len(p.invites) > line.MaxInvitations {
+		if len(p.invites) > talk.MaxInvitations {
 			return fmt.Errorf("%v has %d invitations", id, len(p.invites))
 		}
 		into := map[*group]bool{}
@@ -219,14 +220,14 @@ func sameRecords(a, b []Record) bool {
 // parses reads the snapshot of a seeing reader and holds it against the state.
 func (w *walk) parses() error {
 	who := person(0)
-	page := w.s.Page(who, line.GroupCaps{Use: true, Create: true}, nil, w.now)
+	page := w.s.Page(who, talk.GroupCaps{Use: true, Create: true}, nil, w.now)
 	m, err := line.ParseS2C(page.Append(nil, w.now))
 	if err != nil {
 		return err
 	}
 	want := &line.Groups{}
 	if w.s.limits.Enabled {
-		want.May = line.GroupCaps{Use: true, Create: true}
+		want.May = talk.GroupCaps{Use: true, Create: true}
 		if p := w.s.players[who]; p != nil {
 			for _, i := range p.invites {
 				v := line.Invitation{Group: i.group.ID, Seconds: int((i.until.Sub(w.now) + time.Second - 1) / time.Second)}
@@ -244,7 +245,7 @@ func (w *walk) parses() error {
 			for _, m := range g.members {
 				if m.slot >= 0 {
 					shown = true
-					want.Members = append(want.Members, line.GroupMember{Group: g.ID, Player: m.id})
+					want.Members = append(want.Members, talk.GroupMember{Group: g.ID, Player: m.id})
 				}
 			}
 			if shown {
@@ -259,7 +260,7 @@ func (w *walk) parses() error {
 }
 
 func TestWhateverIsAskedTheStateIsSound(t *testing.T) {
-	codes := map[line.Code]int{}
+	codes := map[talk.Code]int{}
 	for seed := range uint64(400) {
 		r := rand.New(rand.NewPCG(seed, 7))
 		script := make([]byte, 3000)
@@ -278,7 +279,7 @@ func TestWhateverIsAskedTheStateIsSound(t *testing.T) {
 		}
 	}
 	// What the walks are worth. A full inbox takes nine groups and is tested apart.
-	for c := line.OK; c < line.InboxFull; c++ {
+	for c := talk.OK; c < talk.InboxFull; c++ {
 		if codes[c] < 5 {
 			t.Errorf("the walks have led to %v %d times", c, codes[c])
 		}
@@ -307,14 +308,14 @@ func FuzzState(f *testing.F) {
 // A turn asks for all speakers.
 func BenchmarkSplit1000(b *testing.B) {
 	s, now := New(open), start
-	s.limits.Types[line.IsolatedGroup] = true
+	s.limits.Types[talk.IsolatedGroup] = true
 	for i := range 1000 {
 		id := uuid.UUID{14: byte(i >> 8), 15: byte(i)}
 		s.Enter(id, i)
 		if i < 50 {
-			s.Do(Actor{ID: id, May: all}, &line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("group ", i), Type: line.GroupType(i % 3)}, now)
+			s.Do(Actor{ID: id, May: all}, &talk.GroupRequest{Verb: talk.Create, Name: fmt.Sprint("group ", i), Type: talk.GroupType(i % 3)}, now)
 		} else if i < 800 {
-			s.Do(Actor{ID: id, May: all}, &line.GroupRequest{Verb: line.Join, Group: s.order[i%50].ID}, now)
+			s.Do(Actor{ID: id, May: all}, &talk.GroupRequest{Verb: talk.Join, Group: s.order[i%50].ID}, now)
 		}
 	}
 	ears, together := make([]uint64, s.words), make([]uint64, s.words)
@@ -333,9 +334,9 @@ func BenchmarkPages1000(b *testing.B) {
 		id := uuid.UUID{14: byte(i >> 8), 15: byte(i)}
 		s.Enter(id, i)
 		if i < 50 {
-			s.Do(Actor{ID: id, May: all}, &line.GroupRequest{Verb: line.Create, Name: fmt.Sprint("group ", i)}, start)
+			s.Do(Actor{ID: id, May: all}, &talk.GroupRequest{Verb: talk.Create, Name: fmt.Sprint("group ", i)}, start)
 		} else {
-			s.Do(Actor{ID: id, May: all}, &line.GroupRequest{Verb: line.Join, Group: s.order[i%50].ID}, start)
+			s.Do(Actor{ID: id, May: all}, &talk.GroupRequest{Verb: talk.Join, Group: s.order[i%50].ID}, start)
 		}
 	}
 	seen := make([]uint64, s.words)

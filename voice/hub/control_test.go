@@ -24,6 +24,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // reader is a client that keeps the texts of every view.
@@ -197,7 +198,7 @@ func TestUnseenRefusesTheTurn(t *testing.T) {
 
 func TestGroupsExpireByThemselves(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
-		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}}); err != nil {
+		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}}); err != nil {
 			t.Fatal(err)
 		}
 		ra, rb := &reader{}, &reader{}
@@ -206,14 +207,14 @@ func TestGroupsExpireByThemselves(t *testing.T) {
 		a.Player.Show(b.Player.ID)
 		b.Player.Show(a.Player.ID)
 		x.settle()
-		x.hub.Ask(a, line.GroupRequest{Verb: line.Create, Name: "team"})
+		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Create, Name: "team"})
 		time.Sleep(time.Second)
 		texts := rb.take(Groups)
 		v, err := line.ParseS2C([]byte(texts[len(texts)-1]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		x.hub.Ask(a, line.GroupRequest{Verb: line.Invite, Group: v.(*line.Groups).Groups[0].ID, Player: b.Player.ID})
+		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Invite, Group: v.(*line.Groups).Groups[0].ID, Player: b.Player.ID})
 		time.Sleep(group.InviteTime - time.Second)
 		if got := rb.take(Groups); len(got) != 1 || !strings.Contains(got[0], "\nI ") || strings.Contains(ra.take(Groups)[0], "\nI ") {
 			t.Errorf("invited: %q", got)
@@ -229,13 +230,13 @@ func TestGroupsExpireByThemselves(t *testing.T) {
 func TestGroupOfWhoIsGone(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		x.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
-		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}}); err != nil {
+		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}}); err != nil {
 			t.Fatal(err)
 		}
 		r := &reader{}
 		a := x.hub.Join(x.player("anna"), &reader{}, caps.Set{Status: 1, Groups: 2})
 		x.hub.Join(x.player("ben"), r, caps.Set{Status: 1, Groups: 2})
-		x.hub.Ask(a, line.GroupRequest{Verb: line.Create, Name: "team"})
+		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Create, Name: "team"})
 		time.Sleep(time.Second)
 		state := func() (in, shown bool) {
 			if err := x.hub.Do(func(time.Time) { _, in = x.hub.groups.Of(a.Player.ID) }); err != nil {
@@ -264,7 +265,7 @@ func TestGroupOfWhoIsGone(t *testing.T) {
 		}
 		a = x.hub.Join(a.Player, &reader{}, caps.Set{Status: 1, Groups: 2})
 		x.settle()
-		x.hub.Ask(a, line.GroupRequest{Verb: line.Create, Name: "again"})
+		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Create, Name: "again"})
 		time.Sleep(time.Second)
 		if in, shown := state(); !in || !shown {
 			t.Fatalf("in %v, shown %v", in, shown)
@@ -322,7 +323,7 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 	for i := range 1000 {
 		ids = append(ids, uuid.UUID{0: byte(i), 1: byte(i >> 8), 15: 1})
 	}
-	h.groups.SetLimits(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}})
+	h.groups.SetLimits(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}})
 	var all []*Member
 	for i, id := range ids {
 		p := reg.Add(id, fmt.Sprint("p", i))
@@ -348,12 +349,12 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 	}
 	settle()
 	for i, m := range all {
-		r := line.GroupRequest{Verb: line.Create, Type: line.GroupType(i % 3), Name: fmt.Sprint("g", i)}
+		r := talk.GroupRequest{Verb: talk.Create, Type: talk.GroupType(i % 3), Name: fmt.Sprint("g", i)}
 		if i >= 50 {
 			g, _ := h.groups.Of(ids[i%50])
-			r = line.GroupRequest{Verb: line.Join, Group: g.ID}
+			r = talk.GroupRequest{Verb: talk.Join, Group: g.ID}
 		}
-		if code := h.groups.Do(group.Actor{ID: m.Player.ID, May: Open.groupCaps()}, &r, now); code != line.OK {
+		if code := h.groups.Do(group.Actor{ID: m.Player.ID, May: Open.groupCaps()}, &r, now); code != talk.OK {
 			b.Fatal(code)
 		}
 	}
@@ -374,10 +375,10 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 			i++
 			m := all[50+i/2%950]
 			if i%2 == 0 {
-				h.Ask(m, line.GroupRequest{Verb: line.Leave})
+				h.Ask(m, talk.GroupRequest{Verb: talk.Leave})
 			} else {
 				g, _ := h.groups.Of(ids[0])
-				h.Ask(m, line.GroupRequest{Verb: line.Join, Group: g.ID})
+				h.Ask(m, talk.GroupRequest{Verb: talk.Join, Group: g.ID})
 			}
 			now = now.Add(Flush) // everybody is due
 			h.turn(now)

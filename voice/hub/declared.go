@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Domains are the names of all declared domains, as of the last turn, sorted. Any goroutine may ask, and not write to them.
@@ -35,7 +35,7 @@ func (h *Hub) relate() error {
 	h.views, h.reached = h.views[:0], h.reached[:0]
 	for _, m := range h.members {
 		var f relation.Flags
-		if m.mute.Kind != line.NotMuted {
+		if m.mute.Kind != talk.NotMuted {
 			f |= relation.Muted
 		}
 		if m.deafenSeen&1 == 1 || !m.bits.has(Listen) {

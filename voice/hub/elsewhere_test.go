@@ -11,9 +11,9 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/group"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // moves puts a player on another backend, where nobody is listed yet.
@@ -43,7 +43,7 @@ func (p *person) rosters() string {
 // vanished: then nobody elsewhere knows of them either. Distance is another question.
 func TestGroupsAcrossBackends(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
-		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [line.GroupTypes]bool{true, true, true}}); err != nil {
+		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}}); err != nil {
 			t.Fatal(err)
 		}
 		a, b := x.join("anna"), x.join("ben")
@@ -66,7 +66,7 @@ func TestGroupsAcrossBackends(t *testing.T) {
 		}
 		r := &reader{}
 		x.hub.Join(x.player("reader"), r, caps.Set{Status: 1, Groups: 2})
-		x.hub.Ask(b.Member, line.GroupRequest{Verb: line.Create, Name: "team"})
+		x.hub.Ask(b.Member, talk.GroupRequest{Verb: talk.Create, Name: "team"})
 		time.Sleep(2 * Flush)
 		texts := r.take(Groups)
 		if s := texts[len(texts)-1]; !strings.Contains(s, "\nM ") || strings.Count(s, b.Player.ID.String()) != 2 {
@@ -77,7 +77,7 @@ func TestGroupsAcrossBackends(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []*person{a, mod} {
-			x.hub.Ask(p.Member, line.GroupRequest{Verb: line.Join, Group: team})
+			x.hub.Ask(p.Member, talk.GroupRequest{Verb: talk.Join, Group: team})
 		}
 		time.Sleep(2 * Flush)
 		if x.says(a) != 2 || x.says(b) != 2 { // their group, wherever it is

@@ -4,18 +4,18 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/voice/group"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/roster"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Ask has a member's request about groups carried out by the next turn, and answered when it is in force.
-func (h *Hub) Ask(m *Member, r line.GroupRequest) {
+func (h *Hub) Ask(m *Member, r talk.GroupRequest) {
 	h.post(arrival{order: order{do: func(now time.Time) {
 		if m.at < 0 {
 			return // the connection ended first
 		}
 		code := h.groups.Do(group.Actor{ID: m.Player.ID, May: m.bits.groupCaps(), Keep: m.bits.has(KeepGroups), Sees: m.Sees()}, &r, now)
-		h.answers = append(h.answers, answer{m, line.GroupResult{Verb: r.Verb, Code: code}})
+		h.answers = append(h.answers, answer{m, talk.GroupResult{Verb: r.Verb, Code: code}})
 	}}})
 }
 
@@ -43,7 +43,7 @@ func (h *Hub) nameGroups() {
 }
 
 // RuleGroup carries out what staff want done with a group; see [group.State.Rule].
-func (h *Hub) RuleGroup(r line.GroupRequest) (code line.Code, err error) {
+func (h *Hub) RuleGroup(r talk.GroupRequest) (code talk.Code, err error) {
 	err = h.Do(func(time.Time) { code = h.groups.Rule(&r) })
 	return code, err
 }
@@ -51,7 +51,7 @@ func (h *Hub) RuleGroup(r line.GroupRequest) (code line.Code, err error) {
 // answer is what a request has come to.
 type answer struct {
 	to     *Member
-	result line.GroupResult
+	result talk.GroupResult
 }
 
 // showGroups sends new snapshots of the groups to those who need and may have one. It tells whether there was time for

@@ -23,6 +23,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/roster"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Times of the hub. Flush is ten ticks of the game.
@@ -82,7 +83,7 @@ type Member struct {
 	// The turn's.
 	at         int // index in members, -1 when not there
 	deafenSeen uint32
-	tierNow    line.Tier
+	tierNow    talk.Tier
 	tierAt     time.Time
 	copy       roster.Copy
 	rosterAt   time.Time
@@ -231,7 +232,7 @@ func (h *Hub) SetDeafened(m *Member, on bool) {
 
 // SetTier records how loudly the member speaks. A change within [TierHold] of the one before waits, and the newest
 // wins, so that a press and a release are never left at the press.
-func (h *Hub) SetTier(m *Member, t line.Tier) {
+func (h *Hub) SetTier(m *Member, t talk.Tier) {
 	if m.tier.Swap(uint32(t)) != uint32(t) {
 		h.Wake()
 	}
@@ -421,7 +422,7 @@ func (h *Hub) drop(m *Member) {
 func (h *Hub) enter(m *Member) {
 	tier := m.tierNow
 	if !h.policy.Gain.Offers(tier) {
-		tier = line.Normal
+		tier = talk.Normal
 	}
 	h.book.Put(m.Slot(), roster.Person{ID: m.Player.ID, Name: m.Player.Name, Deafened: m.deafenSeen&1 == 1, Tier: tier})
 }
@@ -452,7 +453,7 @@ func (h *Hub) obey(m *Member, now time.Time) (wait time.Duration) {
 		m.deafenSeen, changed = n, true
 		h.compiler.SetDeafened(&m.Member, n&1 == 1)
 	}
-	if t := line.Tier(m.tier.Load()); t != m.tierNow {
+	if t := talk.Tier(m.tier.Load()); t != m.tierNow {
 		if wait = TierHold - now.Sub(m.tierAt); wait <= 0 {
 			m.tierNow, m.tierAt, changed = t, now, true
 			h.compiler.SetTier(&m.Member, t)

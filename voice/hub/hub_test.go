@@ -18,6 +18,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -259,7 +260,7 @@ func TestHiddenPlayersAreNowhere(t *testing.T) {
 		v.Player.Show(a.Player.ID, b.Player.ID)
 		x.settle()
 		x.hub.SetDeafened(v.Member, true)
-		x.hub.SetTier(v.Member, line.Shout)
+		x.hub.SetTier(v.Member, talk.Shout)
 		time.Sleep(2 * Flush)
 		x.hub.Leave(v.Member)
 		time.Sleep(2 * Flush)
@@ -343,14 +344,14 @@ func TestTier(t *testing.T) {
 		pose := *b.Player.Pose()
 		pose.X = 30
 		b.Player.SetPose(&pose)
-		x.hub.SetTier(a.Member, line.Whisper)
+		x.hub.SetTier(a.Member, talk.Whisper)
 		x.settle()
 		x.got(b, "roster anna ben whisper:anna")
 		if x.says(a) != 0 {
 			t.Error("a whisper carries 30 blocks")
 		}
 		// A release within 100 ms is held, and not lost.
-		x.hub.SetTier(a.Member, line.Normal)
+		x.hub.SetTier(a.Member, talk.Normal)
 		x.settle()
 		if x.says(a) != 0 {
 			t.Error("a second change within the hold applies at once")
@@ -361,12 +362,12 @@ func TestTier(t *testing.T) {
 			t.Error("a held change is lost")
 		}
 		// Of several changes in the hold the newest wins.
-		x.hub.SetTier(a.Member, line.Whisper)
+		x.hub.SetTier(a.Member, talk.Whisper)
 		x.settle()
-		x.hub.SetTier(a.Member, line.Normal)
+		x.hub.SetTier(a.Member, talk.Normal)
 		time.Sleep(TierHold) // the hold is over: normal
-		x.hub.SetTier(a.Member, line.Whisper)
-		x.hub.SetTier(a.Member, line.Normal)
+		x.hub.SetTier(a.Member, talk.Whisper)
+		x.hub.SetTier(a.Member, talk.Normal)
 		time.Sleep(Flush)
 		synctest.Wait()
 		b.fake.take()
@@ -375,7 +376,7 @@ func TestTier(t *testing.T) {
 		}
 		// One that the server does not offer is heard as ever and stands in no row.
 		b.fake.take()
-		x.hub.SetTier(a.Member, line.Shout)
+		x.hub.SetTier(a.Member, talk.Shout)
 		time.Sleep(2 * Flush)
 		synctest.Wait()
 		x.got(b)

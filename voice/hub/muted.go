@@ -6,8 +6,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // MuteOf returns the mute on a player as the last turn knew it: whatever client the player has, or none. Any goroutine
@@ -39,7 +39,7 @@ func (h *Hub) tellMuted(now time.Time) {
 		if is == was {
 			continue
 		}
-		if is.Kind == line.NotMuted {
+		if is.Kind == talk.NotMuted {
 			delete(h.muteKnown, p)
 			h.silenced.Delete(p.ID)
 		} else {

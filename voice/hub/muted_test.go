@@ -10,9 +10,9 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // told is what players are told of mutes: "anna none>player spam".
@@ -27,7 +27,7 @@ func (w *told) take() []string {
 // tell makes the hub tell; exempt are the names of who is outside the mute of everybody.
 func (x *test) tell(exempt ...string) *told {
 	w := &told{}
-	kinds := map[line.MuteKind]string{line.NotMuted: "none", line.MutedPlayer: "player", line.MutedServer: "all"}
+	kinds := map[talk.MuteKind]string{talk.NotMuted: "none", talk.MutedPlayer: "player", talk.MutedServer: "all"}
 	err := x.hub.Do(func(time.Time) {
 		x.hub.Permissions = func(id uuid.UUID) Bits {
 			if slices.Contains(exempt, names[id]) {
@@ -70,7 +70,7 @@ func TestMutedPlayersAreTold(t *testing.T) {
 		expect("with voice", "anna none>player spam")
 		x.mute(mute.Record{Player: ben.ID, Until: time.Now().Add(5 * time.Second)})
 		expect("without voice", "ben none>player ")
-		if s := x.hub.MuteOf(anna.ID); s.Kind != line.MutedPlayer || s.Reason != "spam" {
+		if s := x.hub.MuteOf(anna.ID); s.Kind != talk.MutedPlayer || s.Reason != "spam" {
 			t.Errorf("MuteOf says %+v", s)
 		}
 		time.Sleep(4 * time.Second)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Bits are the permissions of one player that voice asks for, one for each node.
@@ -29,9 +30,9 @@ const (
 func (b Bits) has(all Bits) bool { return b&all == all }
 
 // groupCaps is what a player may do with groups. Nothing is possible without the use of them.
-func (b Bits) groupCaps() line.GroupCaps {
+func (b Bits) groupCaps() talk.GroupCaps {
 	use := b.has(UseGroups)
-	return line.GroupCaps{Use: use, Create: use && b.has(CreateGroups), Admin: use && b.has(AdminGroups), Invite: use && b.has(Invite)}
+	return talk.GroupCaps{Use: use, Create: use && b.has(CreateGroups), Admin: use && b.has(AdminGroups), Invite: use && b.has(Invite)}
 }
 
 // evaluate asks for everybody's permissions and tells whether any have changed.
@@ -63,7 +64,7 @@ func (h *Hub) judge(now time.Time) (next time.Time) {
 		m.judged = true
 		m.mute = h.mutes.State(m.Player.ID, m.bits.has(MuteExempt), now)
 		h.compiler.SetRights(&m.Member, route.Rights{
-			Muted: m.mute.Kind != line.NotMuted, NoSpeak: !m.bits.has(Speak), NoListen: !m.bits.has(Listen), NoSoundboard: !m.bits.has(Soundboard),
+			Muted: m.mute.Kind != talk.NotMuted, NoSpeak: !m.bits.has(Speak), NoListen: !m.bits.has(Listen), NoSoundboard: !m.bits.has(Soundboard),
 		})
 	}
 	return next
@@ -78,7 +79,7 @@ func (h *Hub) showControls(m *Member, now time.Time) {
 	if m.ranges != h.ranges {
 		m.ranges = h.ranges
 		m.client.Show(Ranges, line.AppendRanges(nil, line.Ranges{
-			Whisper: h.policy.Gain.Offers(line.Whisper), Shout: h.policy.Gain.Offers(line.Shout),
+			Whisper: h.policy.Gain.Offers(talk.Whisper), Shout: h.policy.Gain.Offers(talk.Shout),
 		}))
 	}
 	if !m.muteTold || m.mute != m.muteShown {

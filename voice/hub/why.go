@@ -8,9 +8,9 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Why is why a listener hears a speaker's microphone at this moment, or the first check that keeps it from it.
@@ -92,7 +92,7 @@ func (w Why) Clauses() (all []Clause) {
 			say("percent", "percent", strconv.FormatFloat(float64(w.Level)/2.55, 'f', 0, 64))
 		}
 		say("distance", "distance", blocks(w.Distance), "range", blocks(w.Range))
-		if w.Tier != line.Normal {
+		if w.Tier != talk.Normal {
 			say(w.Tier.String())
 		}
 	case route.ByGroup:
@@ -100,7 +100,7 @@ func (w Why) Clauses() (all []Clause) {
 	case route.ByDeclaration:
 		say("declared")
 	case route.ServerMuted:
-		if w.Mute.Kind == line.MutedServer {
+		if w.Mute.Kind == talk.MutedServer {
 			say("muted-all")
 		} else {
 			say("muted", both...)

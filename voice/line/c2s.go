@@ -1,6 +1,10 @@
 package line
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/earshot-mc/earshot/voice/talk"
+)
 
 // What a client's line asks for.
 type Request uint8
@@ -11,31 +15,12 @@ const (
 	Group                 // Group says what; only where groups were negotiated
 )
 
-// Tier is how loudly somebody speaks. The zero value is the ordinary one.
-type Tier uint8
-
-const (
-	Normal Tier = iota
-	Whisper
-	Shout
-)
-
-var tiers = [...]string{Normal: "normal", Whisper: "whisper", Shout: "shout"}
-
-// String is the word that travels.
-func (t Tier) String() string {
-	if int(t) < len(tiers) {
-		return tiers[t]
-	}
-	return "unknown"
-}
-
 // C2S is one request of a client.
 type C2S struct {
 	Request  Request
 	Deafened bool
-	Tier     Tier
-	Group    GroupRequest
+	Tier     talk.Tier
+	Group    talk.GroupRequest
 }
 
 const (
@@ -55,17 +40,17 @@ func ParseC2S(b []byte) (C2S, error) {
 	case deafenPrefix + "1":
 		return C2S{Request: Deafen, Deafened: true}, nil
 	case rangePrefix + "whisper":
-		return C2S{Request: Range, Tier: Whisper}, nil
+		return C2S{Request: Range, Tier: talk.Whisper}, nil
 	case rangePrefix + "normal":
-		return C2S{Request: Range, Tier: Normal}, nil
+		return C2S{Request: Range, Tier: talk.Normal}, nil
 	case rangePrefix + "shout":
-		return C2S{Request: Range, Tier: Shout}, nil
+		return C2S{Request: Range, Tier: talk.Shout}, nil
 	}
 	if len(b) > 3*MaxC2S {
 		return C2S{}, ErrUnsupported
 	}
 	rest, ok := strings.CutPrefix(string(b), groupPrefix)
-	if !ok || Units(string(b)) > MaxC2S {
+	if !ok || talk.Units(string(b)) > MaxC2S {
 		return C2S{}, ErrUnsupported
 	}
 	g, err := parseGroup(rest)

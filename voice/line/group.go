@@ -3,99 +3,8 @@ package line
 import (
 	"strings"
 
-	"github.com/google/uuid"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
-
-// Verb is what a group request wants.
-type Verb uint8
-
-// The verbs.
-const (
-	Create Verb = iota
-	Join
-	Leave
-	Invite
-	Accept
-	Decline
-	Move
-	Rename
-	Password
-	Type
-	Kick
-	Delete
-)
-
-// Edits tells whether the verb belongs to the group-edit extension, which is
-// negotiated apart from groups.
-func (v Verb) Edits() bool { return v >= Rename && v <= Delete }
-
-// String is the word that travels.
-func (v Verb) String() string {
-	if int(v) < len(forms) {
-		return forms[v].word
-	}
-	return "unknown"
-}
-
-func parseVerb(word string) (Verb, bool) {
-	for v, f := range forms {
-		if f.word == word {
-			return Verb(v), true
-		}
-	}
-	return 0, false
-}
-
-// GroupType is how a group's members hear and are heard by others. The zero
-// value is the ordinary one.
-type GroupType uint8
-
-// The types of groups.
-const (
-	NormalGroup   GroupType = iota // talk stays inside; others nearby are heard
-	OpenGroup                      // others nearby hear and are heard
-	IsolatedGroup                  // nothing goes in or out
-
-	GroupTypes = iota // how many there are
-)
-
-var groupTypes = [GroupTypes]string{NormalGroup: "NORMAL", OpenGroup: "OPEN", IsolatedGroup: "ISOLATED"}
-
-// String is the word that travels.
-func (t GroupType) String() string {
-	if int(t) < len(groupTypes) {
-		return groupTypes[t]
-	}
-	return "unknown"
-}
-
-// ParseGroupType reads the word that travels.
-func ParseGroupType(word string) (GroupType, bool) {
-	for t, w := range groupTypes {
-		if w == word {
-			return GroupType(t), true
-		}
-	}
-	return 0, false
-}
-
-// GroupRequest is a request about groups. Which fields it uses depends on the
-// verb; see the forms below. Nothing but the form has been checked: names and
-// passwords have to be held against [ValidGroupName] and [ValidPassword].
-type GroupRequest struct {
-	Verb       Verb
-	Group      uuid.UUID
-	Out        bool // of MOVE: out of every group, and Group means nothing
-	Player     uuid.UUID
-	Type       GroupType
-	Persistent bool
-	Name       string // empty where it is no base64 of UTF-8, which no group may be called
-	Password   string // empty is none; of PASSWORD [Garbled] where it is no base64 of UTF-8
-}
-
-// Garbled stands for a new password that could not be read. [ValidPassword]
-// refuses it, so that it cannot be taken for none, which would open the group.
-const Garbled = "\xff"
 
 // field is one argument of a request.
 type field uint8
@@ -112,46 +21,43 @@ const (
 )
 
 // forms are the requests.
-var forms = [...]struct {
-	word string
-	args []field
-}{
-	Create:   {"CREATE", []field{argType, argPersistent, argName, argPassword}},
-	Join:     {"JOIN", []field{argGroup, argPassword}},
-	Leave:    {"LEAVE", nil},
-	Invite:   {"INVITE", []field{argGroup, argPlayer}},
-	Accept:   {"ACCEPT", []field{argGroup}},
-	Decline:  {"DECLINE", []field{argGroup}},
-	Move:     {"MOVE", []field{argPlayer, argDestination}},
-	Rename:   {"RENAME", []field{argGroup, argName}},
-	Password: {"PASSWORD", []field{argGroup, argNewPassword}},
-	Type:     {"TYPE", []field{argGroup, argType}},
-	Kick:     {"KICK", []field{argGroup, argPlayer}},
-	Delete:   {"DELETE", []field{argGroup}},
+var forms = [...][]field{
+	talk.Create:   {argType, argPersistent, argName, argPassword},
+	talk.Join:     {argGroup, argPassword},
+	talk.Leave:    nil,
+	talk.Invite:   {argGroup, argPlayer},
+	talk.Accept:   {argGroup},
+	talk.Decline:  {argGroup},
+	talk.Move:     {argPlayer, argDestination},
+	talk.Rename:   {argGroup, argName},
+	talk.Password: {argGroup, argNewPassword},
+	talk.Type:     {argGroup, argType},
+	talk.Kick:     {argGroup, argPlayer},
+	talk.Delete:   {argGroup},
 }
 
 // parseGroup reads what follows the prefix.
-func parseGroup(s string) (r GroupRequest, err error) {
+func parseGroup(s string) (r talk.GroupRequest, err error) {
 	words := strings.Split(s, " ")
-	verb, ok := parseVerb(words[0])
-	if !ok || len(words)-1 != len(forms[verb].args) {
+	verb, ok := talk.ParseVerb(words[0])
+	if !ok || len(words)-1 != len(forms[verb]) {
 		return r, ErrUnsupported
 	}
 	r.Verb = verb
-	for i, f := range forms[verb].args {
+	for i, f := range forms[verb] {
 		word := words[i+1]
 		if ok = plain(word); ok {
-			ok = r.read(f, word)
+			ok = read(&r, f, word)
 		}
 		if !ok {
-			return GroupRequest{}, ErrUnsupported
+			return talk.GroupRequest{}, ErrUnsupported
 		}
 	}
 	return r, nil
 }
 
 // read takes one argument.
-func (r *GroupRequest) read(f field, word string) (ok bool) {
+func read(r *talk.GroupRequest, f field, word string) (ok bool) {
 	var err error
 	switch f {
 	case argDestination:
@@ -166,7 +72,7 @@ func (r *GroupRequest) read(f field, word string) (ok bool) {
 		r.Player, err = parseUUID(word)
 		return err == nil
 	case argType:
-		r.Type, ok = ParseGroupType(word)
+		r.Type, ok = talk.ParseGroupType(word)
 		return ok
 	case argPersistent:
 		r.Persistent, ok = flag(word)
@@ -177,19 +83,19 @@ func (r *GroupRequest) read(f field, word string) (ok bool) {
 		r.Password, _ = decode(word)
 	case argNewPassword:
 		if r.Password, ok = decode(word); !ok && word != absent {
-			r.Password = Garbled
+			r.Password = talk.Garbled
 		}
 	}
 	return true
 }
 
 // appendGroup writes what follows the prefix.
-func appendGroup(dst []byte, r *GroupRequest) []byte {
+func appendGroup(dst []byte, r *talk.GroupRequest) []byte {
 	dst = append(dst, r.Verb.String()...)
 	if int(r.Verb) >= len(forms) {
 		return dst
 	}
-	for _, f := range forms[r.Verb].args {
+	for _, f := range forms[r.Verb] {
 		dst = append(dst, ' ')
 		switch {
 		case f == argDestination && r.Out:
@@ -211,58 +117,10 @@ func appendGroup(dst []byte, r *GroupRequest) []byte {
 	return dst
 }
 
-// Code is what became of a group request.
-type Code uint8
-
-// The codes. AlreadyInvited and InboxFull are this product's addition, which a
-// client that does not know them ignores.
-const (
-	OK Code = iota
-	Disabled
-	NoPermission
-	InvalidName
-	InvalidPassword
-	NameTaken
-	TooManyGroups
-	NotFound
-	WrongPassword
-	GroupFull
-	AlreadyInGroup
-	NotInGroup
-	TypeNotAllowed
-	PasswordsNotAllowed
-	PersistentNotAllowed
-	AlreadyInvited
-	InboxFull
-)
-
-var codes = [...]string{
-	OK: "OK", Disabled: "DISABLED", NoPermission: "NO_PERMISSION", InvalidName: "INVALID_NAME",
-	InvalidPassword: "INVALID_PASSWORD", NameTaken: "NAME_TAKEN", TooManyGroups: "TOO_MANY_GROUPS",
-	NotFound: "NOT_FOUND", WrongPassword: "WRONG_PASSWORD", GroupFull: "GROUP_FULL",
-	AlreadyInGroup: "ALREADY_IN_GROUP", NotInGroup: "NOT_IN_GROUP", TypeNotAllowed: "TYPE_NOT_ALLOWED",
-	PasswordsNotAllowed: "PASSWORDS_NOT_ALLOWED", PersistentNotAllowed: "PERSISTENT_NOT_ALLOWED",
-	AlreadyInvited: "ALREADY_INVITED", InboxFull: "INBOX_FULL",
-}
-
-// String is the word that travels.
-func (c Code) String() string {
-	if int(c) < len(codes) {
-		return codes[c]
-	}
-	return "unknown"
-}
-
-// GroupResult answers one request, on the connection that made it.
-type GroupResult struct {
-	Verb Verb
-	Code Code
-}
-
 const resultPrefix = "SSVC_GROUP_RESULT_V1 "
 
 // AppendGroupResult writes "SSVC_GROUP_RESULT_V1 <VERB> <CODE>".
-func AppendGroupResult(dst []byte, r GroupResult) []byte {
+func AppendGroupResult(dst []byte, r talk.GroupResult) []byte {
 	dst = append(append(dst, resultPrefix...), r.Verb.String()...)
 	return append(append(dst, ' '), r.Code.String()...)
 }
@@ -273,14 +131,12 @@ func parseGroupResult(s string) (any, error) {
 	if !ok || !plain(word) || !plain(code) {
 		return nil, ErrMalformed
 	}
-	verb, ok := parseVerb(word)
+	verb, ok := talk.ParseVerb(word)
 	if !ok {
 		return nil, nil
 	}
-	for c, w := range codes {
-		if w == code {
-			return &GroupResult{verb, Code(c)}, nil
-		}
+	if c, ok := talk.ParseCode(code); ok {
+		return &talk.GroupResult{Verb: verb, Code: c}, nil
 	}
 	return nil, nil
 }

@@ -5,18 +5,17 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Groups is the snapshot of all groups, as one connection gets it.
 type Groups struct {
-	May     GroupCaps
+	May     talk.GroupCaps
 	Invites []Invitation // the reader's own
-	Groups  []GroupRow
-	Members []GroupMember
+	Groups  []talk.GroupRow
+	Members []talk.GroupMember
 }
-
-// GroupCaps is what the reader may do with groups.
-type GroupCaps struct{ Use, Create, Admin, Invite bool }
 
 // Invitation waits for the reader. Seconds says how long still, since the
 // reader's clock is its own.
@@ -25,23 +24,7 @@ type Invitation struct {
 	Seconds     int
 }
 
-// GroupRow is one group.
-type GroupRow struct {
-	ID         uuid.UUID
-	Type       GroupType
-	Locked     bool // has a password
-	Persistent bool
-	Owner      uuid.UUID // zero: nobody, or nobody of whom the reader may know
-	Name       string
-}
-
-// GroupMember says that a player is in a group.
-type GroupMember struct{ Group, Player uuid.UUID }
-
 const groupsHeader = "SSVC_GROUPS_V1"
-
-// MaxInvitations is how many wait for one player at most.
-const MaxInvitations = 8
 
 // MaxGroupRows bounds what [GroupRows] writes, so that with the longest head in
 // front of it a snapshot stays within [MaxS2C].
@@ -49,7 +32,7 @@ const MaxGroupRows = MaxS2C - 1024
 
 // AppendGroupsHead writes the part of a snapshot that differs between readers:
 // the header, the row of capabilities and the invitations.
-func AppendGroupsHead(dst []byte, may GroupCaps, invites []Invitation) []byte {
+func AppendGroupsHead(dst []byte, may talk.GroupCaps, invites []Invitation) []byte {
 	dst = append(append(dst, groupsHeader...), "\nC"...)
 	for _, on := range [...]bool{may.Use, may.Create, may.Admin, may.Invite} {
 		dst = appendFlag(append(dst, ' '), on)
@@ -66,7 +49,7 @@ func AppendGroupsHead(dst []byte, may GroupCaps, invites []Invitation) []byte {
 // GroupRows writes the part that readers share, the groups and then their
 // members. left is how many rows did not fit into [MaxGroupRows]: members
 // are left out first, and those of a group that is left out with it.
-func GroupRows(groups []GroupRow, members []GroupMember) (text []byte, left int) {
+func GroupRows(groups []talk.GroupRow, members []talk.GroupMember) (text []byte, left int) {
 	var cut map[uuid.UUID]bool
 	text = make([]byte, 0, min(128*len(groups)+memberRow*len(members), MaxGroupRows))
 	for _, g := range groups {
@@ -105,7 +88,7 @@ func AppendGroups(dst []byte, g *Groups) []byte {
 	return dst
 }
 
-func appendGroupRow(dst []byte, g GroupRow) []byte {
+func appendGroupRow(dst []byte, g talk.GroupRow) []byte {
 	dst = appendUUID(append(dst, "G "...), g.ID)
 	dst = append(append(append(dst, ' '), g.Type.String()...), ' ')
 	dst = append(appendFlag(dst, g.Locked), ' ')
@@ -118,7 +101,7 @@ func appendGroupRow(dst []byte, g GroupRow) []byte {
 	return append(appendText(append(dst, ' '), g.Name), '\n')
 }
 
-func appendMember(dst []byte, m GroupMember) []byte {
+func appendMember(dst []byte, m talk.GroupMember) []byte {
 	dst = appendUUID(append(dst, "M "...), m.Group)
 	return append(appendUUID(append(dst, ' '), m.Player), '\n')
 }
@@ -151,7 +134,7 @@ func parseGroups(s string) (any, error) {
 			group, err := parseUUID(words[1])
 			from, ferr := parseUUID(words[2])
 			seconds, ok := number(words[3])
-			if err != nil || ferr != nil || !ok || invited[group] || len(g.Invites) == MaxInvitations {
+			if err != nil || ferr != nil || !ok || invited[group] || len(g.Invites) == talk.MaxInvitations {
 				return nil, ErrMalformed
 			}
 			invited[group] = true
@@ -170,7 +153,7 @@ func parseGroups(s string) (any, error) {
 				return nil, ErrMalformed
 			}
 			members[player] = true
-			g.Members = append(g.Members, GroupMember{group, player})
+			g.Members = append(g.Members, talk.GroupMember{Group: group, Player: player})
 		default:
 			return nil, ErrMalformed
 		}
@@ -186,12 +169,12 @@ func parseGroups(s string) (any, error) {
 	return g, nil
 }
 
-func parseGroupRow(words []string) (r GroupRow, ok bool) {
+func parseGroupRow(words []string) (r talk.GroupRow, ok bool) {
 	var err error
 	if r.ID, err = parseUUID(words[1]); err != nil {
 		return r, false
 	}
-	if r.Type, ok = ParseGroupType(words[2]); !ok {
+	if r.Type, ok = talk.ParseGroupType(words[2]); !ok {
 		return r, false
 	}
 	if r.Locked, ok = flag(words[3]); !ok {
@@ -206,5 +189,5 @@ func parseGroupRow(words []string) (r GroupRow, ok bool) {
 		}
 	}
 	r.Name, ok = decode(words[6])
-	return r, ok && ValidGroupName(r.Name)
+	return r, ok && talk.ValidGroupName(r.Name)
 }

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 func id(n int) (u uuid.UUID) {
@@ -15,11 +17,11 @@ func id(n int) (u uuid.UUID) {
 }
 
 // crowd is n groups and per members in each, all names as long as they get.
-func crowd(n, per int) (groups []GroupRow, members []GroupMember) {
+func crowd(n, per int) (groups []talk.GroupRow, members []talk.GroupMember) {
 	for i := range n {
-		groups = append(groups, GroupRow{ID: id(1<<20 + i), Type: IsolatedGroup, Locked: true, Owner: id(i * per), Name: strings.Repeat("語", MaxGroupName)})
+		groups = append(groups, talk.GroupRow{ID: id(1<<20 + i), Type: talk.IsolatedGroup, Locked: true, Owner: id(i * per), Name: strings.Repeat("語", talk.MaxGroupName)})
 		for j := range per {
-			members = append(members, GroupMember{groups[i].ID, id(i*per + j)})
+			members = append(members, talk.GroupMember{Group: groups[i].ID, Player: id(i*per + j)})
 		}
 	}
 	return groups, members
@@ -27,8 +29,8 @@ func crowd(n, per int) (groups []GroupRow, members []GroupMember) {
 
 // head is the longest.
 func head() (h Groups) {
-	h.May = GroupCaps{true, true, true, true}
-	for i := range MaxInvitations {
+	h.May = talk.GroupCaps{Use: true, Create: true, Admin: true, Invite: true}
+	for i := range talk.MaxInvitations {
 		h.Invites = append(h.Invites, Invitation{id(1<<20 + i), id(i), maxNumber})
 	}
 	return h
@@ -76,9 +78,9 @@ func TestGroupRowsAreBounded(t *testing.T) {
 
 // The bound of the reader, to the character.
 func TestLargestSnapshot(t *testing.T) {
-	g := &Groups{Groups: []GroupRow{{ID: id(1 << 20), Type: OpenGroup, Name: strings.Repeat("a", 15)}}}
+	g := &Groups{Groups: []talk.GroupRow{{ID: id(1 << 20), Type: talk.OpenGroup, Name: strings.Repeat("a", 15)}}}
 	for i := range 3448 {
-		g.Members = append(g.Members, GroupMember{g.Groups[0].ID, id(i)})
+		g.Members = append(g.Members, talk.GroupMember{Group: g.Groups[0].ID, Player: id(i)})
 	}
 	text := AppendGroups(nil, g)
 	if len(text) != MaxS2C {
@@ -94,70 +96,22 @@ func TestLargestSnapshot(t *testing.T) {
 	}
 }
 
-func TestWhatMayBeCalledHow(t *testing.T) {
-	for _, c := range []struct {
-		text                    string
-		name, password, speaker bool
-	}{
-		{"a", true, true, true},
-		{"", false, false, false},
-		{" ", false, true, false},
-		{"\u3000\t", false, false, false},
-		{"a b", true, true, true},
-		{"§a", false, false, false},
-		{"a\u0000", false, false, false},
-		{"a\u202e", false, false, false},
-		{"\ufeff", false, false, false},
-		{"a\u00ad", false, false, false},
-		{Garbled, false, false, false},
-		{"\xed\xa0\x80", false, false, false},
-		{strings.Repeat("a", 24), true, true, true},
-		{strings.Repeat("a", 25), false, true, true},
-		{strings.Repeat("a", 64), false, true, true},
-		{strings.Repeat("a", 65), false, false, false},
-		{strings.Repeat("語", 24), true, true, true},
-		{strings.Repeat("😀", 12), true, true, true},
-		{strings.Repeat("😀", 12) + "a", false, true, true},
-		{strings.Repeat("😀", 32), false, true, true},
-		{strings.Repeat("😀", 32) + "a", false, false, false},
-	} {
-		if got := ValidGroupName(c.text); got != c.name {
-			t.Errorf("group name %q: %v", c.text, got)
-		}
-		if got := ValidPassword(c.text); got != c.password {
-			t.Errorf("password %q: %v", c.text, got)
-		}
-		if got := ValidSpeakerName(c.text); got != c.speaker {
-			t.Errorf("speaker name %q: %v", c.text, got)
-		}
-	}
-}
-
-func TestVerbsOfTheEditExtension(t *testing.T) {
-	for v := Create; v <= Delete; v++ {
-		_, want := map[Verb]bool{Rename: true, Password: true, Type: true, Kick: true, Delete: true}[v]
-		if v.Edits() != want {
-			t.Errorf("%v: %v", v, v.Edits())
-		}
-	}
-}
-
 // The encoders keep within what a client takes, whatever they are given.
 func TestEncodersKeepBounds(t *testing.T) {
-	var list []Speaker
-	for i := range MaxSpeakers + 1 {
-		list = append(list, Speaker{id(i), strings.Repeat("語", MaxSpeakerName)})
+	var list []talk.Speaker
+	for i := range talk.MaxSpeakers + 1 {
+		list = append(list, talk.Speaker{ID: id(i), Name: strings.Repeat("語", talk.MaxSpeakerName)})
 	}
 	text := AppendSpeakers(nil, list)
 	m, err := ParseS2C(text)
-	if err != nil || !reflect.DeepEqual(m.(*Speakers).List, list[:MaxSpeakers]) {
+	if err != nil || !reflect.DeepEqual(m.(*Speakers).List, list[:talk.MaxSpeakers]) {
 		t.Errorf("speakers: %v", err)
 	}
 	if len(text) > maxSpeakersChars {
 		t.Errorf("speakers: %d characters", len(text))
 	}
 	for seconds, want := range map[int]int{-5: 0, 7: 7, 1 << 40: maxNumber} {
-		m, err := ParseS2C(AppendMute(nil, &Mute{Kind: MutedPlayer, Timed: true, Seconds: seconds}))
+		m, err := ParseS2C(AppendMute(nil, &Mute{Kind: talk.MutedPlayer, Timed: true, Seconds: seconds}))
 		if err != nil || m.(*Mute).Seconds != want {
 			t.Errorf("mute of %d s: %+v, %v", seconds, m, err)
 		}

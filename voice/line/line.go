@@ -21,19 +21,6 @@ const MaxC2S = 1024
 // reason that travels in the close frame, with code 1003.
 var ErrUnsupported = errors.New("unsupported control message")
 
-// Units counts the UTF-16 code units of s, which is what the protocol calls
-// characters.
-func Units(s string) int {
-	n := 0
-	for _, r := range s {
-		n++
-		if r > 0xffff {
-			n++
-		}
-	}
-	return n
-}
-
 // plain tells whether s may stand in a row: valid UTF-8 without control bytes
 // or blanks.
 func plain(s string) bool {

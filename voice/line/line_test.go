@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 type vector struct{ name, outcome, want, text string }
@@ -81,7 +83,7 @@ func describeC2S(r C2S) string {
 	}
 	g := r.Group
 	s := g.Verb.String()
-	for _, f := range forms[g.Verb].args {
+	for _, f := range forms[g.Verb] {
 		switch {
 		case f == argDestination && g.Out:
 			s += " out"
@@ -95,7 +97,7 @@ func describeC2S(r C2S) string {
 			s += fmt.Sprint(" persistent=", g.Persistent)
 		case f == argName:
 			s += " name=" + short(g.Name)
-		case g.Password == Garbled:
+		case g.Password == talk.Garbled:
 			s += " garbled"
 		default:
 			s += " password=" + short(g.Password)
@@ -109,7 +111,7 @@ func short(s string) string {
 	if len(s) <= 60 {
 		return strconv.Quote(s)
 	}
-	return fmt.Sprintf("%.3s… (%d)", s, Units(s))
+	return fmt.Sprintf("%.3s… (%d)", s, talk.Units(s))
 }
 
 func TestC2SVectors(t *testing.T) {
@@ -182,7 +184,7 @@ func describeS2C(m any) string {
 			s += fmt.Sprintf(" M%x:%x", p.Group[15], p.Player[15])
 		}
 		return s
-	case *GroupResult:
+	case *talk.GroupResult:
 		return fmt.Sprint("result ", m.Verb, " ", m.Code)
 	case *Mute:
 		seconds := "-"
@@ -214,7 +216,7 @@ func appendS2C(m any) []byte {
 		return AppendSpeakers(nil, m.List)
 	case *Groups:
 		return AppendGroups(nil, m)
-	case *GroupResult:
+	case *talk.GroupResult:
 		return AppendGroupResult(nil, *m)
 	case *Mute:
 		return AppendMute(nil, m)
@@ -268,7 +270,7 @@ func TestPoseIsWrappedAndRounded(t *testing.T) {
 
 func TestUnits(t *testing.T) {
 	for s, want := range map[string]int{"": 0, "abc": 3, "語": 1, "😀": 2, "\xff": 1} {
-		if got := Units(s); got != want {
+		if got := talk.Units(s); got != want {
 			t.Errorf("Units(%q) = %d, want %d", s, got, want)
 		}
 	}
@@ -363,11 +365,12 @@ func TestEveryLineHasVectors(t *testing.T) {
 	for _, prefix := range []string{deafenPrefix, rangePrefix} {
 		want = append(want, strings.TrimSuffix(prefix, ":")+" ok", strings.TrimSuffix(prefix, ":")+" close 1003")
 	}
-	for _, f := range forms {
-		want = append(want, f.word+" ok", f.word+" close 1003", f.word+" of a result ok")
+	for v := range forms {
+		word := talk.Verb(v).String()
+		want = append(want, word+" ok", word+" close 1003", word+" of a result ok")
 	}
-	for _, c := range codes {
-		want = append(want, c+" of a result ok")
+	for c := talk.OK; c <= talk.InboxFull; c++ {
+		want = append(want, c.String()+" of a result ok")
 	}
 	for _, l := range []string{"roster", speakersHeader, groupsHeader, "SSVC_POSE_V1", "SSVC_MUTE_V1", "SSVC_RANGES_V1", "SSVC_GROUP_RESULT_V1"} {
 		want = append(want, l+" ok", l+" reject")

@@ -4,30 +4,25 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
-)
 
-// Speaker is a named source of sound in the world.
-type Speaker struct {
-	ID   uuid.UUID // of the channel
-	Name string    // see [ValidSpeakerName]; it never tells channels apart
-}
+	"github.com/earshot-mc/earshot/voice/talk"
+)
 
 // Speakers is the snapshot of those that the reader may hear. An empty one
 // clears the reader's list.
-type Speakers struct{ List []Speaker }
+type Speakers struct{ List []talk.Speaker }
 
 // Bounds of a snapshot of speakers.
 const (
-	MaxSpeakers      = 32
 	maxSpeakersChars = 10_000 // more than MaxSpeakers rows of the longest names
 )
 
 const speakersHeader = "SSVC_SPEAKERS_V1"
 
 // AppendSpeakers writes the snapshot, of the first [MaxSpeakers].
-func AppendSpeakers(dst []byte, list []Speaker) []byte {
+func AppendSpeakers(dst []byte, list []talk.Speaker) []byte {
 	dst = append(append(dst, speakersHeader...), '\n')
-	for _, s := range list[:min(len(list), MaxSpeakers)] {
+	for _, s := range list[:min(len(list), talk.MaxSpeakers)] {
 		dst = append(appendText(append(appendUUID(dst, s.ID), ' '), s.Name), '\n')
 	}
 	return dst
@@ -35,7 +30,7 @@ func AppendSpeakers(dst []byte, list []Speaker) []byte {
 
 // parseSpeakers reads the whole message.
 func parseSpeakers(s string) (any, error) {
-	if len(s) > maxSpeakersChars && Units(s) > maxSpeakersChars {
+	if len(s) > maxSpeakersChars && talk.Units(s) > maxSpeakersChars {
 		return nil, ErrMalformed
 	}
 	rows, headed := strings.CutPrefix(s, speakersHeader+"\n")
@@ -49,11 +44,11 @@ func parseSpeakers(s string) (any, error) {
 		word, encoded, _ := strings.Cut(row, " ")
 		id, err := parseUUID(word)
 		name, ok := decode(encoded)
-		if !ended || err != nil || !ok || !ValidSpeakerName(name) || seen[id] || len(out.List) == MaxSpeakers {
+		if !ended || err != nil || !ok || !talk.ValidSpeakerName(name) || seen[id] || len(out.List) == talk.MaxSpeakers {
 			return nil, ErrMalformed
 		}
 		seen[id] = true
-		out.List = append(out.List, Speaker{id, name})
+		out.List = append(out.List, talk.Speaker{ID: id, Name: name})
 	}
 	return out, nil
 }

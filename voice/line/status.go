@@ -3,22 +3,14 @@ package line
 import (
 	"strconv"
 	"strings"
-)
 
-// MuteKind is who is muted.
-type MuteKind uint8
-
-// The kinds, as numbered on the wire.
-const (
-	NotMuted    MuteKind = iota
-	MutedPlayer          // this player
-	MutedServer          // everybody
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Mute tells a player whether the server lets its voice through. The zero value
 // says that it does.
 type Mute struct {
-	Kind    MuteKind
+	Kind    talk.MuteKind
 	Timed   bool   // it lapses after Seconds; else it stays until it is lifted
 	Seconds int    // from now, since the two machines do not share a clock
 	Reason  string // empty: none given
@@ -42,7 +34,7 @@ func parseMute(s string) (any, error) {
 	if len(words) != 3 || len(words[0]) != 1 || words[0][0] < '0' || words[0][0] > '2' {
 		return nil, ErrMalformed
 	}
-	m := &Mute{Kind: MuteKind(words[0][0] - '0')}
+	m := &Mute{Kind: talk.MuteKind(words[0][0] - '0')}
 	if words[1] != absent {
 		var ok bool
 		if m.Seconds, ok = number(words[1]); !ok {
@@ -52,11 +44,11 @@ func parseMute(s string) (any, error) {
 	}
 	if words[2] != absent {
 		var ok bool
-		if m.Reason, ok = decode(words[2]); !ok || !ValidReason(m.Reason) {
+		if m.Reason, ok = decode(words[2]); !ok || !talk.ValidReason(m.Reason) {
 			return nil, ErrMalformed
 		}
 	}
-	if m.Kind == NotMuted {
+	if m.Kind == talk.NotMuted {
 		*m = Mute{} // nothing lapses, for no reason
 	}
 	return m, nil

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Everybody is the player of the server-wide mute.
@@ -26,13 +27,13 @@ type Record struct {
 	By     string    `json:"by,omitempty"`     // who did it, for lists
 	Since  time.Time `json:"since"`            // for lists
 	Until  time.Time `json:"until,omitzero"`   // zero: until it is lifted
-	Reason string    `json:"reason,omitempty"` // see [line.ValidReason]
+	Reason string    `json:"reason,omitempty"` // see [talk.ValidReason]
 }
 
 // Check tells what is wrong with a record.
 func (r *Record) Check() error {
-	if r.Reason != "" && !line.ValidReason(r.Reason) {
-		return fmt.Errorf("%q is no reason: write 1 to %d characters, without line ends or formatting", r.Reason, line.MaxReason)
+	if r.Reason != "" && !talk.ValidReason(r.Reason) {
+		return fmt.Errorf("%q is no reason: write 1 to %d characters, without line ends or formatting", r.Reason, talk.MaxReason)
 	}
 	return nil
 }
@@ -49,7 +50,7 @@ func (r *Record) over(now time.Time) bool { return !r.Until.IsZero() && !now.Bef
 
 // State is what holds for one player. States are compared with ==: what is equal has been told.
 type State struct {
-	Kind   line.MuteKind
+	Kind   talk.MuteKind
 	Until  time.Time // zero: until it is lifted
 	Reason string
 }
@@ -135,10 +136,10 @@ func (b *Book) dueBy(t time.Time) {
 // State says what holds for a player now. Exempt players are outside the server-wide mute, but not outside their own.
 func (b *Book) State(player uuid.UUID, exempt bool, now time.Time) State {
 	if r, ok := b.records[Everybody]; ok && !exempt && !r.over(now) {
-		return State{line.MutedServer, r.Until, r.Reason}
+		return State{talk.MutedServer, r.Until, r.Reason}
 	}
 	if r, ok := b.records[player]; ok && player != Everybody && !r.over(now) {
-		return State{line.MutedPlayer, r.Until, r.Reason}
+		return State{talk.MutedPlayer, r.Until, r.Reason}
 	}
 	return State{}
 }

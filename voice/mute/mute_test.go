@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 var (
@@ -37,7 +38,7 @@ func TestWhatHoldsForWhom(t *testing.T) {
 	all := Record{Player: Everybody, Until: soon, Reason: "event"}
 	forever := Record{Player: Everybody}
 	none := State{}
-	server, player := State{line.MutedServer, soon, "event"}, State{line.MutedPlayer, late, "spam"}
+	server, player := State{talk.MutedServer, soon, "event"}, State{talk.MutedPlayer, late, "spam"}
 	for _, c := range []struct {
 		name    string
 		records []Record
@@ -58,7 +59,7 @@ func TestWhatHoldsForWhom(t *testing.T) {
 		{"server, over", []Record{all}, ben, false, time.Minute, none},
 		{"server over, own not", []Record{own, all}, anna, false, time.Minute, player},
 		{"both over", []Record{own, all}, anna, false, time.Hour, none},
-		{"until lifted", []Record{forever}, anna, false, 1000 * time.Hour, State{Kind: line.MutedServer}},
+		{"until lifted", []Record{forever}, anna, false, 1000 * time.Hour, State{Kind: talk.MutedServer}},
 		{"the server-wide one is nobody's own", []Record{forever}, Everybody, true, 0, none},
 	} {
 		// Whether anybody has swept makes no difference.
@@ -97,8 +98,8 @@ func TestAClientIsToldOnChangesOnly(t *testing.T) {
 		look(now)
 	}
 	want := []line.Mute{
-		{Kind: line.MutedPlayer, Timed: true, Seconds: 55, Reason: "spam"},
-		{Kind: line.MutedPlayer, Timed: true, Seconds: 45, Reason: "shouting"},
+		{Kind: talk.MutedPlayer, Timed: true, Seconds: 55, Reason: "spam"},
+		{Kind: talk.MutedPlayer, Timed: true, Seconds: 45, Reason: "shouting"},
 		{},
 	}
 	if !reflect.DeepEqual(told, want) {
@@ -131,12 +132,12 @@ func TestMonotonicReadingsDoNotMakeStatesDiffer(t *testing.T) {
 
 func TestSecondsAreRoundedUp(t *testing.T) {
 	for left, want := range map[time.Duration]int{time.Nanosecond: 1, time.Second: 1, time.Second + 1: 2, 30 * time.Second: 30} {
-		m := State{Kind: line.MutedPlayer, Until: start.Add(left)}.Line(start)
+		m := State{Kind: talk.MutedPlayer, Until: start.Add(left)}.Line(start)
 		if !m.Timed || m.Seconds != want {
 			t.Errorf("%v left: %+v", left, m)
 		}
 	}
-	if m := (State{Kind: line.MutedPlayer}).Line(start); m.Timed {
+	if m := (State{Kind: talk.MutedPlayer}).Line(start); m.Timed {
 		t.Errorf("no end: %+v", m)
 	}
 }
@@ -161,7 +162,7 @@ func TestMuteAndLift(t *testing.T) {
 	}
 	for name, r := range map[string]Record{
 		"in the past":       {Player: ben, Until: later},
-		"long reason":       {Player: ben, Reason: strings.Repeat("a", line.MaxReason+1)},
+		"long reason":       {Player: ben, Reason: strings.Repeat("a", talk.MaxReason+1)},
 		"formatted reason":  {Player: ben, Reason: "§cx"},
 		"several lines":     {Player: ben, Reason: "a\nb"},
 		"not utf-8, reason": {Player: ben, Reason: "\xff"},
@@ -225,7 +226,7 @@ func TestAJumpOfTheClockDeletesNoMute(t *testing.T) {
 		revision := b.Revision()
 		right := at(56*time.Minute, 0)
 		b.Expire(right)
-		if s := b.State(anna, false, right); s.Kind != line.MutedPlayer || b.Len() != 1 || b.Revision() == revision {
+		if s := b.State(anna, false, right); s.Kind != talk.MutedPlayer || b.Len() != 1 || b.Revision() == revision {
 			t.Errorf("%s: put right, and %+v", what, s)
 		}
 		b.Expire(at(3*time.Hour, 0)) // and the hour begins anew

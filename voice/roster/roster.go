@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Ration is how long a reader waits for the next snapshot after one was sent because something had changed. A flush
@@ -24,7 +25,7 @@ type Person struct {
 	ID       uuid.UUID
 	Name     string // no blanks, no control characters
 	Deafened bool
-	Tier     line.Tier // normal where the server does not offer the tier that the person has chosen
+	Tier     talk.Tier // normal where the server does not offer the tier that the person has chosen
 }
 
 // Book holds everybody in voice by slot. It belongs to the one goroutine that runs the turns.
@@ -100,9 +101,9 @@ func (b *Book) Snapshot(seen []uint64, status bool) *Snapshot {
 				deafened = append(deafened, e.ID)
 			}
 			switch e.Tier {
-			case line.Whisper:
+			case talk.Whisper:
 				whispering = append(whispering, e.ID)
-			case line.Shout:
+			case talk.Shout:
 				shouting = append(shouting, e.ID)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 var anna, ben, cleo = uuid.UUID{15: 1}, uuid.UUID{15: 2}, uuid.UUID{15: 3}
@@ -16,8 +17,8 @@ var anna, ben, cleo = uuid.UUID{15: 1}, uuid.UUID{15: 2}, uuid.UUID{15: 3}
 func book() *Book {
 	b := New()
 	b.Put(0, Person{ID: anna, Name: "anna"})
-	b.Put(2, Person{ID: ben, Name: "ben", Deafened: true, Tier: line.Whisper})
-	b.Put(65, Person{ID: cleo, Name: "cleo", Tier: line.Shout})
+	b.Put(2, Person{ID: ben, Name: "ben", Deafened: true, Tier: talk.Whisper})
+	b.Put(65, Person{ID: cleo, Name: "cleo", Tier: talk.Shout})
 	return b
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // tune adds a member with the given tastes, at x.
@@ -30,7 +30,7 @@ func TestClips(t *testing.T) {
 	a, near, old, far := r.tune(1, 0, true, true), r.tune(2, 30, true, true), r.tune(3, 30, false, true), r.tune(4, 60, true, true)
 	r.meet(a, near, old, far)
 	clip := NewClip(a.Member)
-	for tier, voices := range map[line.Tier]int{line.Whisper: 0, line.Normal: 2, line.Shout: 3} {
+	for tier, voices := range map[talk.Tier]int{talk.Whisper: 0, talk.Normal: 2, talk.Shout: 3} {
 		r.c.SetTier(a.Member, tier)
 		r.turn()
 		if n := r.says(a); n != voices {

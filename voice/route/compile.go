@@ -7,8 +7,8 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Spectators is who hears a spectator. Spectators themselves hear everybody.
@@ -214,7 +214,7 @@ func (c *Compiler) SetDeafened(m *Member, on bool) {
 }
 
 // SetTier says how loudly the member speaks.
-func (c *Compiler) SetTier(m *Member, t line.Tier) { m.tier, m.again, c.anew = t, true, true }
+func (c *Compiler) SetTier(m *Member, t talk.Tier) { m.tier, m.again, c.anew = t, true, true }
 
 // SetPolicy changes the settings.
 func (c *Compiler) SetPolicy(p Policy) { c.policy, c.all = p, true }

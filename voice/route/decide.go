@@ -6,8 +6,8 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Rights is what the server allows a member, beyond what everybody may; the zero value allows all.
@@ -265,7 +265,7 @@ type Why struct {
 	Level    byte    // of a frame now; 255 is full loudness
 	Distance float64 // blocks; NaN where the checks ended before it counts
 	Range    float64 // blocks, the shorter of both ends with the tier in it; NaN as Distance
-	Tier     line.Tier
+	Tier     talk.Tier
 	Speaker  *world.Place // nil when not known
 	Listener *world.Place
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // teams are groups by slot: the same positive number is together, and who is in one neither hears nor is heard outside.
@@ -165,13 +165,13 @@ func TestRegions(t *testing.T) {
 	r.hears(a, b) // 30 blocks, outside
 	for _, c := range []struct {
 		a, b  float64
-		tier  line.Tier
+		tier  talk.Tier
 		heard bool
 	}{
-		{1, -10, line.Normal, true}, {1, -16, line.Normal, false}, // 17 blocks into the open: the shorter range counts
-		{-16, 1, line.Normal, false}, {1, 32, line.Shout, true}, {1, 34, line.Shout, false}, // a shout of 32, not of 96
-		{35, 41, line.Shout, false}, {41, 42, line.Normal, false}, // not into silence, nor out of it, nor inside
-		{39, 39.5, line.Normal, true},
+		{1, -10, talk.Normal, true}, {1, -16, talk.Normal, false}, // 17 blocks into the open: the shorter range counts
+		{-16, 1, talk.Normal, false}, {1, 32, talk.Shout, true}, {1, 34, talk.Shout, false}, // a shout of 32, not of 96
+		{35, 41, talk.Shout, false}, {41, 42, talk.Normal, false}, // not into silence, nor out of it, nor inside
+		{39, 39.5, talk.Normal, true},
 	} {
 		for p, x := range map[*person]float64{a: c.a, b: c.b} {
 			p.Player.SetPose(&world.Pose{X: x, Y: 1, Place: r.place})
@@ -220,7 +220,7 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 			if rnd.IntN(8) == 0 {
 				p.Player.SetPose(nil)
 			}
-			r.c.SetTier(p.Member, line.Tier(rnd.IntN(3)))
+			r.c.SetTier(p.Member, talk.Tier(rnd.IntN(3)))
 			r.c.SetDeafened(p.Member, rnd.IntN(8) == 0)
 			r.c.SetRights(p.Member, Rights{Muted: rnd.IntN(9) == 0, NoSpeak: rnd.IntN(9) == 0, NoListen: rnd.IntN(9) == 0})
 			(*g)[p.Slot()] = max(0, rnd.IntN(12)-8)

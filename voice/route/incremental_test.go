@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // moving are teams that say who has moved, and nobody else.
@@ -105,7 +105,7 @@ func TestIncrementalEqualsWhole(t *testing.T) {
 			case 6:
 				r.c.SetDeafened(p.Member, rnd.IntN(2) == 0)
 			case 7:
-				r.c.SetTier(p.Member, line.Tier(rnd.IntN(3)))
+				r.c.SetTier(p.Member, talk.Tier(rnd.IntN(3)))
 			case 8:
 				r.c.SetRights(p.Member, Rights{Muted: rnd.IntN(4) == 0, NoSpeak: rnd.IntN(4) == 0, NoListen: rnd.IntN(4) == 0})
 			case 9:

@@ -14,7 +14,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // ear records what is delivered to one member.
@@ -357,11 +357,11 @@ func TestTiers(t *testing.T) {
 	a, b := r.join(1, 0), r.join(2, 30)
 	r.meet(a, b)
 	r.hears(a, b)
-	r.c.SetTier(a.Member, line.Whisper)
+	r.c.SetTier(a.Member, talk.Whisper)
 	r.turn()
 	r.hears(a)
 	r.hears(b, a)
-	r.c.SetTier(a.Member, line.Shout) // not offered here: as ordinary speech
+	r.c.SetTier(a.Member, talk.Shout) // not offered here: as ordinary speech
 	r.turn()
 	r.hears(a, b)
 	if r.says(a); b.ear.take()[0].Gain != 96 {
@@ -749,7 +749,7 @@ func TestTablesAreReplacedWhole(t *testing.T) {
 		do   func()
 	}{
 		{"a tier", func() {
-			r.c.SetTier(a.Member, line.Whisper)
+			r.c.SetTier(a.Member, talk.Whisper)
 			r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 1, Whisper: 0.1}})
 		}},
 		{"a group", func() { (*g)[a.Slot()] = 1 }},

@@ -16,7 +16,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Kind is what a frame is of.
@@ -72,7 +72,7 @@ type Member struct {
 	view                           uint64 // counts the changes of sees
 	deafened                       bool
 	rights                         Rights
-	tier                           line.Tier
+	tier                           talk.Tier
 	// As the last turn found it.
 	facts     *world.Facts
 	place     *world.Place

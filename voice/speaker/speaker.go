@@ -22,6 +22,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // Flush is the least time between two snapshots to one client: ten ticks of the game.
@@ -36,7 +37,7 @@ const (
 // Spec is what a channel is.
 type Spec struct {
 	ID    uuid.UUID // zero, when a channel is opened, is a new random one; keep it to open the same channel again later
-	Name  string    // what clients show: see [line.ValidSpeakerName]
+	Name  string    // what clients show: see [talk.ValidSpeakerName]
 	Owner string    // who made it, for [Set.CloseOwned]; not sent anywhere
 
 	Backend, World string  // where it sounds, as the backend is called in the configuration and the world on the backend
@@ -51,8 +52,8 @@ type Spec struct {
 // check tells what is wrong with the spec.
 func (s *Spec) check() error {
 	switch {
-	case !line.ValidSpeakerName(s.Name):
-		return fmt.Errorf("speaker name %q: write 1 to %d characters that are not all blank, none of them a control or format character or §", s.Name, line.MaxSpeakerName)
+	case !talk.ValidSpeakerName(s.Name):
+		return fmt.Errorf("speaker name %q: write 1 to %d characters that are not all blank, none of them a control or format character or §", s.Name, talk.MaxSpeakerName)
 	case s.Backend == "" || s.World == "":
 		return errors.New("speaker: name the backend and the world in which it stands")
 	case !(math.Abs(s.X) <= MaxCoordinate && math.Abs(s.Y) <= MaxCoordinate && math.Abs(s.Z) <= MaxCoordinate):
@@ -260,10 +261,10 @@ func (s *Set) flush() {
 
 // snapshot is what a player is told: the oldest channels that the player may hear, as many as a snapshot holds.
 func (s *Set) snapshot(player uuid.UUID) []byte {
-	var list []line.Speaker
+	var list []talk.Speaker
 	for _, c := range s.order {
 		if c.spec.Allow == nil || slices.Contains(c.spec.Allow, player) {
-			list = append(list, line.Speaker{ID: c.id, Name: c.spec.Name})
+			list = append(list, talk.Speaker{ID: c.id, Name: c.spec.Name})
 		}
 	}
 	return line.AppendSpeakers(nil, list)
