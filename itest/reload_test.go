@@ -224,9 +224,11 @@ func TestReloadVoice(t *testing.T) {
 	p := start(t, base)
 	ann := newSpeaker(t, p, peer.NewBots(t, "1.20.4").Join(p.addr, "Ann"), a)
 	ann.connect(client.Config{Ask: caps.Newest()})
-	until(t, "groups", func() bool { return ann.c.Groups() != nil && ann.c.Ranges() == line.Ranges{Whisper: true, Shout: true} })
+	until(t, "groups", func() bool {
+		return ann.c.Groups() != nil && ann.c.Ranges() == line.Ranges{Tiers: talk.TiersOf(talk.Whisper, talk.Shout)}
+	})
 	p.write(base + "voice: {whisper: 0, groups: {enabled: false}}\n")
-	until(t, "no whisper", func() bool { return ann.c.Ranges() == line.Ranges{Shout: true} })
+	until(t, "no whisper", func() bool { return ann.c.Ranges() == line.Ranges{Tiers: talk.TiersOf(talk.Shout)} })
 	p.says(1, "the configuration was read again")
 	if err := ann.c.Group(talk.GroupRequest{Verb: talk.Create, Name: "team"}); err != nil {
 		t.Fatal(err)

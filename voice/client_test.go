@@ -19,7 +19,7 @@ import (
 // TestClientKnowsItsControls has the client package on the other end, as a player's program would be.
 func TestClientKnowsItsControls(t *testing.T) {
 	limits := openGroups
-	s := open(t, Config{Groups: limits, Policy: route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5}}})
+	s := open(t, Config{Groups: limits, Policy: route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5}}}})
 	p := s.player("anna", 0)
 	texts := make(chan string, 64)
 	dial := func(ask caps.Set) *vc.Client {
@@ -52,7 +52,7 @@ func TestClientKnowsItsControls(t *testing.T) {
 	s.count("accepted", 1, func(st Stats) uint64 { return st.Accepted }) // or it might replace the newer one
 	c := dial(caps.Newest())
 	until("the lines of the connect", func() bool {
-		return c.Groups() != nil && c.Ranges() == line.Ranges{Whisper: true} && c.Mute() == line.Mute{}
+		return c.Groups() != nil && c.Ranges() == line.Ranges{Tiers: talk.TiersOf(talk.Whisper)} && c.Mute() == line.Mute{}
 	})
 	if err := c.Group(talk.GroupRequest{Verb: talk.Create, Type: talk.OpenGroup, Name: "team"}); err != nil {
 		t.Fatal(err)

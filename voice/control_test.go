@@ -89,12 +89,12 @@ func (s *site) why(a, b *client) Why {
 }
 
 func TestRangesLine(t *testing.T) {
-	s := open(t, Config{Policy: route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5}}})
+	s := open(t, Config{Policy: route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5}}}})
 	a, old := s.join("anna", 0, spatial), s.dial(s.player("old", 1), v2)
 	a.told("SSVC_RANGES_V1 ", "1 0")
 	a.text("SSVC_RANGE_V1:shout") // accepted, although it is off
 	a.text("SSVC_RANGE_V1:shout")
-	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}}); err != nil {
+	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2}}}); err != nil {
 		t.Fatal(err)
 	}
 	a.told("SSVC_RANGES_V1 ", "1 1")

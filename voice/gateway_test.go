@@ -29,6 +29,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -822,7 +823,7 @@ func TestDeafenedStateIsTheLast(t *testing.T) {
 }
 
 func TestTiersAreTaken(t *testing.T) {
-	s := open(t, Config{Policy: route.Policy{Gain: gain.Rules{Whisper: 0.5}}})
+	s := open(t, Config{Policy: route.Policy{Gain: gain.Rules{Tiers: [talk.Tiers]float64{talk.Whisper: 0.5}}}})
 	a := s.join("anna", 0, status)
 	b := s.join("ben", 0, status, a)
 	s.ready(a, b)

@@ -112,7 +112,7 @@ func (c *client) got(pass func(wire.S2C) bool) bool {
 // server of every set, all in one place in which everything happens that voice knows. Each gets all that is for it and
 // not a byte else, and nothing that the newest client sends to an older server offends it.
 func TestMixedVersions(t *testing.T) {
-	gains := gain.Rules{Default: 48, Whisper: 0.5}
+	gains := gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5}}
 	s := openToAll(t, Config{
 		Groups: openGroups, Policy: route.Policy{Gain: gains},
 		Permissions: func(uuid.UUID) Bits { return Open | AdminGroups },
@@ -201,17 +201,17 @@ func TestMixedVersions(t *testing.T) {
 	chef.SetTier(talk.Whisper)
 	status("who is deafened and whispers", func(c *client) bool {
 		return saw(c, func(r *line.Roster) bool {
-			return slices.Equal(r.Deafened, []uuid.UUID{anna.player.ID}) && slices.Equal(r.Whispering, []uuid.UUID{chef.player.ID})
+			return slices.Equal(r.Deafened, []uuid.UUID{anna.player.ID}) && slices.Equal(r.Tiers[talk.Whisper], []uuid.UUID{chef.player.ID})
 		})
 	})
 	anna.SetDeafened(false)
 	chef.SetTier(talk.Normal)
-	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}}); err != nil {
+	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2}}}); err != nil {
 		t.Fatal(err)
 	}
 	status("the shout", func(c *client) bool {
-		return saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Whisper: true} }) &&
-			saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Whisper: true, Shout: true} })
+		return saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Tiers: talk.TiersOf(talk.Whisper)} }) &&
+			saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Tiers: talk.TiersOf(talk.Whisper, talk.Shout)} })
 	})
 	for _, c := range old {
 		c.player.SetPose(&world.Pose{X: 4, Y: 64, Yaw: 90, Place: s.place})
@@ -291,7 +291,7 @@ func TestMixedVersions(t *testing.T) {
 		return saw(c, func(r *line.Roster) bool {
 			return !slices.ContainsFunc(fresh, func(b *bot) bool {
 				known := b.Caps().Status == 1
-				return slices.Contains(r.Deafened, b.player.ID) != known || slices.Contains(r.Whispering, b.player.ID) != known
+				return slices.Contains(r.Deafened, b.player.ID) != known || slices.Contains(r.Tiers[talk.Whisper], b.player.ID) != known
 			})
 		})
 	})
@@ -502,7 +502,7 @@ func TestMuteNeedsNoClient(t *testing.T) {
 
 // TestStateEndsWithTheConnection: what a client has said of itself is forgotten with it; the next one says it again.
 func TestStateEndsWithTheConnection(t *testing.T) {
-	s := openToAll(t, Config{Policy: route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5}}})
+	s := openToAll(t, Config{Policy: route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5}}}})
 	ben := s.dial(s.player("ben", 1), status)
 	p := s.player("anna", 0)
 	rows := func(deaf, low bool) func() bool {
@@ -513,7 +513,7 @@ func TestStateEndsWithTheConnection(t *testing.T) {
 				v, _ := line.ParseS2C([]byte(text))
 				if r, ok := v.(*line.Roster); ok {
 					here := slices.ContainsFunc(r.People, func(q line.Person) bool { return q.ID == p.ID })
-					return here && slices.Contains(r.Deafened, p.ID) == deaf && slices.Contains(r.Whispering, p.ID) == low
+					return here && slices.Contains(r.Deafened, p.ID) == deaf && slices.Contains(r.Tiers[talk.Whisper], p.ID) == low
 				}
 			}
 			return false

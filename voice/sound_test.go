@@ -176,7 +176,7 @@ func loud(pcm []int16) float64 {
 
 // A clip goes the way of the voice beside it, as streams of its own, never whispered, to those who negotiated clips.
 func TestClipsAreHeard(t *testing.T) {
-	s := openToAll(t, Config{Policy: route.Policy{Gain: gain.Rules{Default: 48, Whisper: 0.5, Shout: 2}}})
+	s := openToAll(t, Config{Policy: route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2}}}})
 	for _, ask := range []caps.Set{board1, board2} {
 		anna, ben := s.bot(s.player("anna", 0), ask), s.bot(s.player("ben", 0), board2)
 		s.meet(anna, ben)

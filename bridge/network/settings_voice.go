@@ -26,7 +26,7 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	if c.Policy.Spectators, err = route.ParseSpectators(v.Spectators); err != nil {
 		return c, err
 	}
-	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: make(map[string]float64), Whisper: v.Whisper, Shout: v.Shout}
+	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: make(map[string]float64), Tiers: [talk.Tiers]float64{talk.Whisper: v.Whisper, talk.Shout: v.Shout}}
 	for _, name := range slices.Sorted(maps.Keys(v.Worlds)) {
 		c.Policy.Gain.Worlds[world.WorldName(name)] = v.Worlds[name]
 	}

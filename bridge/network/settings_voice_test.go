@@ -28,7 +28,7 @@ func TestVoiceSettings(t *testing.T) {
 	}
 	want := gain.Region{Name: "arena", World: "minecraft:overworld", Min: [3]float64{0, 0, -1}, Max: [3]float64{9, 5, 1}, Range: 16, Priority: 2}
 	g := c.Policy.Gain
-	if len(g.Regions) != 1 || g.Regions[0] != want || g.Whisper != 0.5 || g.Shout != 2 || g.Default != 48 {
+	if len(g.Regions) != 1 || g.Regions[0] != want || g.Tiers != [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2} || g.Default != 48 {
 		t.Errorf("%+v", g)
 	}
 	if got, want := g.Worlds, map[string]float64{

@@ -1,6 +1,6 @@
-// Voicetarget is the real voice gateway on a world that is made up, for load generators: everybody who connects is a
-// player who stands with its group, out of every other group's earshot. Tokens can be guessed and frames need not be
-// Opus, so that this must never be part of a release; it is a program of its own for that reason.
+// Voicetarget is a whole Earshot with a world that is made up, for load generators: everybody who connects is a player who
+// stands with their group, out of every other group's earshot. Tokens can be guessed and frames need not be Opus, so that
+// this must never be part of a release; it is a program of its own for that reason.
 //
 //	voicetarget -listen 127.0.0.1:PORT [-tls] [-all] [-cpuprofile FILE]
 //
@@ -14,38 +14,35 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
+	"encoding/pem"
+	"errors"
 	"flag"
 	"fmt"
 	"log"
-	"log/slog"
 	"math/big"
-	"net"
-	"net/http"
-	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime/pprof"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/network"
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
-	"github.com/earshot-mc/earshot/handshake/socket"
-	"github.com/earshot-mc/earshot/handshake/upgrade"
+	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/voice"
-	"github.com/earshot-mc/earshot/voice/gain"
-	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
-	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
-	"github.com/earshot-mc/earshot/voice/talk"
 )
+
+// worldName is that of the world where everybody stands, as settings write it in full.
+const worldName = "minecraft:bench"
 
 func main() {
 	log.SetFlags(0)
@@ -74,90 +71,81 @@ func run(addr string, secure, all bool, profile string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 
-	reg := world.New()
-	config := voice.Config{
-		Policy: route.Policy{Gain: gain.Rules{Default: 48}},
-		Log:    slog.New(slog.DiscardHandler),
-		OpusOK: func([]byte) bool { return true },
-	}
-	if all {
-		everything(&config)
-	}
-	gateway := voice.New(config, reg)
-	sweep := socket.NewSweeper()
-	defer sweep.Close()
-	crowd := &crowd{reg: reg, place: reg.Place("bench", "bench"), groups: map[int][]*world.Player{}}
-	if all {
-		crowd.gateway = gateway
-		if err := others(gateway); err != nil {
-			return err
-		}
-	}
-	handler := upgrade.New(upgrade.Config{
-		Tokens:  crowd,
-		Online:  func(id uuid.UUID) bool { return reg.Get(id) != nil },
-		Offered: gateway.Offers,
-		Sweeper: sweep,
-		Accept:  func(_ context.Context, s *socket.Socket, id uuid.UUID, c caps.Set) { gateway.Accept(s, id, c) },
-		Count:   func(string, netip.Addr) {},
-	})
-	ln, err := net.Listen("tcp", addr)
+	dir, err := os.MkdirTemp("", "voicetarget")
 	if err != nil {
 		return err
 	}
-	fmt.Println(ln.Addr())
+	defer os.RemoveAll(dir)
+	environ := []string{
+		"LISTEN=" + addr, "ONLINE=false", "VOICE_RANGE=48", "LIMITS_EXEMPT=[0.0.0.0/0, '::/0']", "LOG_LEVEL=error",
+	}
 	if secure {
-		config, err := certificate()
-		if err != nil {
+		if err := certificate(dir); err != nil {
 			return err
 		}
-		ln = &tlsListener{ln, config}
+		environ = append(environ, "TLS_CERTIFICATE="+filepath.Join(dir, "cert.pem"), "TLS_KEY="+filepath.Join(dir, "key.pem"))
 	}
-	mux := http.NewServeMux()
-	mux.Handle(upgrade.Path, handler)
-	server := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
-	select {
-	case <-ctx.Done():
-	case err := <-served:
+	if all {
+		environ = append(environ, everything()...)
+	} else {
+		environ = append(environ, "VOICE_GROUPS_ENABLED=false", "VOICE_WHISPER=0", "VOICE_SHOUT=0")
+	}
+	for i, e := range environ {
+		environ[i] = configs.Prefix + e
+	}
+	conf, err := configs.Load("", dir, environ)
+	if err != nil {
 		return err
 	}
-	end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
-	defer cancel()
-	server.Close() // sockets are hijacked, and the gateway's
-	if err := gateway.Close(end); err != nil {
+	crowd := &crowd{groups: map[int][]*world.Player{}}
+	var failed error
+	var n *network.Network
+	n, err = network.New(conf, network.Options{
+		Dir: dir, Tokens: crowd, OpusOK: func([]byte) bool { return true },
+		Started: func(is network.Facts) {
+			if all {
+				crowd.gateway = n.Voice()
+				failed = others(n.Voice())
+			}
+			if failed != nil {
+				stop()
+				return
+			}
+			fmt.Println(is.Addr)
+		},
+	})
+	if err != nil {
 		return err
 	}
-	handler.Stop()
-	handler.Wait()
-	for drop := range gateway.Stats().Lost {
-		if n := gateway.Stats().Lost[drop]; n > 0 && drop != "closed" {
-			log.Printf("voicetarget: %d frames lost: %s", n, drop)
+	crowd.reg, crowd.place = n.World(), n.World().Place("bench", worldName)
+	if err := errors.Join(n.Run(ctx), failed); err != nil {
+		return err
+	}
+	for drop, lost := range n.Voice().Stats().Lost {
+		if lost > 0 && drop != "closed" {
+			log.Printf("voicetarget: %d frames lost: %s", lost, drop)
 		}
 	}
 	return nil
 }
 
-// everything switches on what a server can have.
-func everything(c *voice.Config) {
-	c.Permissions = func(uuid.UUID) voice.Bits { return voice.Open }
-	c.Notice = func(uuid.UUID, voice.Reason) {}
-	c.Groups = group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}, Passwords: true, Persistent: true}
-	c.Policy.Gain.Whisper, c.Policy.Gain.Shout = 0.5, 2
-	c.Policy.Gain.Worlds = map[string]float64{"nether": 16}
+// everything is the settings with which a server has all that it can have.
+func everything() []string {
+	var regions []string
 	for i := range 8 { // where nobody is, so that the distances are those of the plain case
-		at := float64(1000*i + 500)
-		c.Policy.Gain.Regions = append(c.Policy.Gain.Regions, gain.Region{
-			World: "bench", Min: [3]float64{at, 0, 0}, Max: [3]float64{at + 10, 256, 10}, Range: 16,
-		})
+		at := 1000*i + 500
+		regions = append(regions, fmt.Sprintf("r%d: {world: bench, from: [%d, 0, 0], to: [%d, 256, 10], range: 16}", i, at, at+10))
+	}
+	return []string{
+		"VOICE_GROUPS_ENABLED=true", "VOICE_WHISPER=0.5", "VOICE_SHOUT=2", "VOICE_WORLDS={nether: 16}",
+		"VOICE_REGIONS={" + strings.Join(regions, ", ") + "}",
 	}
 }
 
 // others are what stands at a gateway that has everything: speakers that say nothing, and mutes of players who are away.
 func others(g *voice.Gateway) error {
 	for i := range 8 {
-		spec := speaker.Spec{Name: fmt.Sprint("Speaker ", i), Backend: "bench", World: "bench", X: float64(1000 * i), Volume: 1, Range: 16}
+		spec := speaker.Spec{Name: fmt.Sprint("Speaker ", i), Backend: "bench", World: worldName, X: float64(1000 * i), Volume: 1, Range: 16}
 		if _, err := g.Speakers().Open(spec); err != nil {
 			return err
 		}
@@ -204,30 +192,25 @@ func (c *crowd) Redeem(token string, id uuid.UUID) bool {
 	return true
 }
 
-// tlsListener speaks TLS on connections that a socket can take over.
-type tlsListener struct {
-	net.Listener
-	config *tls.Config
-}
-
-func (l *tlsListener) Accept() (net.Conn, error) {
-	c, err := l.Listener.Accept()
-	if err != nil {
-		return nil, err
-	}
-	return tls.Server(socket.Buffered(c), l.config), nil
-}
-
-// certificate is one that nobody trusts.
-func certificate() (*tls.Config, error) {
+// certificate writes one that nobody trusts, and its key.
+func certificate(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(24 * time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, DynamicRecordSizingDisabled: true}, nil
+	secret, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "EC PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
 }

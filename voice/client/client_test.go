@@ -460,7 +460,7 @@ func TestLines(t *testing.T) {
 			t.Error("knows before it was told")
 		}
 		r := &line.Roster{People: []line.Person{{ID: alice, Name: "Alice"}, {ID: bob, Name: "Bob"}}, Status: true,
-			Deafened: []uuid.UUID{bob}, Whispering: []uuid.UUID{alice}, Shouting: []uuid.UUID{bob}}
+			Deafened: []uuid.UUID{bob}, Tiers: [talk.Tiers][]uuid.UUID{talk.Whisper: {alice}, talk.Shout: {bob}}}
 		p := &line.Pose{Yaw: 90, X: 1.5, Y: 64, Z: -3, World: "world"}
 		s.send(ws.OpText, line.AppendRoster(nil, r))
 		// In fragments, with a ping between them.

@@ -114,10 +114,10 @@ func TestWhatIsShownEndsWithTheConnection(t *testing.T) {
 		shown("again", 2)
 		s.send(ws.OpText, line.AppendRoster(nil, &line.Roster{People: []line.Person{{ID: alice, Name: "Alice"}}}))
 		s.send(ws.OpText, line.AppendGroups(nil, &line.Groups{}))
-		s.send(ws.OpText, line.AppendRanges(nil, line.Ranges{Shout: true}))
+		s.send(ws.OpText, line.AppendRanges(nil, line.Ranges{Tiers: talk.TiersOf(talk.Shout)}))
 		s.send(ws.OpText, line.AppendMute(nil, &line.Mute{Kind: talk.MutedServer}))
 		synctest.Wait()
-		if c.Roster() == nil || c.Groups() == nil || !c.Ranges().Shout || c.Mute().Kind != talk.MutedServer {
+		if c.Roster() == nil || c.Groups() == nil || !c.Ranges().Tiers.Has(talk.Shout) || c.Mute().Kind != talk.MutedServer {
 			t.Error("not all is shown")
 		}
 		s.send(ws.OpClose, ws.NewCloseFrameBody(ws.StatusGoingAway, ""))

@@ -101,7 +101,7 @@ type Speakers interface {
 	// Mic takes a frame of a microphone that has passed all checks, for the channels that carry it.
 	Mic(from *route.Member, stream, seq int64, opus []byte)
 	// Join has show called with each new snapshot for the player until leave is.
-	Join(player uuid.UUID, show func(text []byte)) (leave func())
+	Join(player uuid.UUID, show func(s *talk.Speakers)) (leave func())
 }
 
 // Conn is one client; it is the [hub.Client] and the [socket.Handler] of its socket.
@@ -141,7 +141,7 @@ func New(cfg Config, sock *socket.Socket, p *world.Player, c caps.Set) *Conn {
 		k.in = wire.C2SBoard
 		k.clips.init(c.Soundboard)
 	}
-	k.member = cfg.Hub.Join(p, k, c)
+	k.member = cfg.Hub.Join(p, k, wants(c))
 	k.mic = route.NewSource(&k.member.Member)
 	return k
 }
@@ -150,7 +150,7 @@ func New(cfg Config, sock *socket.Socket, p *world.Player, c caps.Set) *Conn {
 func (k *Conn) Run(ctx context.Context) error {
 	defer k.cfg.Hub.Leave(k.member)
 	if k.caps.Speakers == 1 && k.cfg.Speakers != nil {
-		defer k.cfg.Speakers.Join(k.member.Player.ID, func(text []byte) { k.Show(hub.Speakers, text) })()
+		defer k.cfg.Speakers.Join(k.member.Player.ID, k.ShowSpeakers)()
 	}
 	return k.sock.Run(ctx, k)
 }
@@ -282,9 +282,6 @@ func (k *Conn) group(r *talk.GroupRequest) {
 	k.cfg.Hub.Ask(k.member, *r)
 }
 
-// Reply answers a request.
-func (k *Conn) Reply(text []byte) { k.sock.Reply(text) }
-
 // end closes the socket for what the client did.
 func (k *Conn) end(code socket.Code, why string) {
 	k.cfg.Log.Debug("voice client closed", "player", k.member.Player.Name, "code", code, "why", why)
@@ -318,12 +315,6 @@ func (k *Conn) Retract(channel uuid.UUID) {
 		k.sock.Retract(append([]byte{byte(wire.KindChannel)}, channel[:]...))
 	}
 }
-
-// Show queues a view.
-func (k *Conn) Show(v hub.View, text []byte) { k.sock.View(int(v), text) }
-
-// Waits tells whether the last roster is still queued.
-func (k *Conn) Waits() bool { return k.sock.Waits(int(hub.Roster)) }
 
 // Left ends the client of a player who has left the network.
 func (k *Conn) Left() { k.Close(socket.Left) }

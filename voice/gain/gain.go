@@ -20,9 +20,10 @@ type Rules struct {
 
 	Regions []Region // override both
 
-	// Whisper and Shout scale the range of those who whisper and shout. 0 means that the server does not offer the
-	// tier: who uses it all the same is heard as in ordinary speech, since the client may be one reload behind.
-	Whisper, Shout float64
+	// Tiers scale the range of those who speak so; that of the ordinary tier is 1 whatever stands here. 0 means that the
+	// server does not offer the tier: who uses it all the same is heard as in ordinary speech, since the client may be
+	// one reload behind.
+	Tiers [talk.Tiers]float64
 }
 
 // Region is a box in a world in which a voice carries differently.
@@ -81,19 +82,25 @@ func (r *Rules) Range(p *world.Place) float64 {
 
 // Offers tells whether the server offers the tier.
 func (r *Rules) Offers(t talk.Tier) bool {
-	return t == talk.Normal || t == talk.Whisper && r.Whisper > 0 || t == talk.Shout && r.Shout > 0
+	return t == talk.Normal || int(t) < len(r.Tiers) && r.Tiers[t] > 0
 }
 
-// Factor is what the tier multiplies the range by.
-func (r *Rules) Factor(t talk.Tier) float64 {
-	switch {
-	case !r.Offers(t) || t == talk.Normal:
-		return 1
-	case t == talk.Whisper:
-		return r.Whisper
-	default:
-		return r.Shout
+// Offered returns the tiers that the server offers besides the ordinary one.
+func (r *Rules) Offered() (all talk.TierSet) {
+	for t := range talk.Tier(talk.Tiers) {
+		if t != talk.Normal && r.Offers(t) {
+			all = all.With(t)
+		}
 	}
+	return all
+}
+
+// Factor returns what the tier multiplies the range by.
+func (r *Rules) Factor(t talk.Tier) float64 {
+	if t == talk.Normal || !r.Offers(t) {
+		return 1
+	}
+	return r.Tiers[t]
 }
 
 // Reach is the distance at which a speaker is no longer heard: the shorter of the ranges at both ends, times the

@@ -85,7 +85,7 @@ func TestRange(t *testing.T) {
 }
 
 func TestTiers(t *testing.T) {
-	on := Rules{Whisper: 0.5, Shout: 2}
+	on := Rules{Tiers: [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2}}
 	var off Rules
 	for _, c := range []struct {
 		rules  *Rules

@@ -8,6 +8,7 @@
 package group
 
 import (
+	"hash/maphash"
 	"slices"
 	"time"
 	"unicode"
@@ -66,9 +67,10 @@ type State struct {
 	dirty    map[uuid.UUID]struct{} // persistent groups that the store does not know as they are
 
 	// Of the present rows.
-	concerned set               // who is in them, if all are seen; nil until it is needed
-	texts     map[string]string // by whom of those the reader sees
-	cut       int
+	concerned set              // who is in them, if all are seen; nil until it is needed
+	shared    map[string]*Rows // by whom of those the reader sees
+	pages     map[pageKey]*Page
+	seed      maphash.Seed
 }
 
 // player is somebody who is connected, in a group or invited into one.
@@ -102,7 +104,8 @@ type group struct {
 func New(l Limits) *State {
 	return &State{
 		limits: l, groups: make(map[uuid.UUID]*group), names: make(map[string]*group), looks: make(map[string][]*group),
-		players: make(map[uuid.UUID]*player), dirty: make(map[uuid.UUID]struct{}), texts: make(map[string]string),
+		players: make(map[uuid.UUID]*player), dirty: make(map[uuid.UUID]struct{}), shared: make(map[string]*Rows),
+		pages: make(map[pageKey]*Page), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -137,7 +140,8 @@ func (s *State) Count() (groups, members int) {
 func (s *State) turnOver() {
 	s.revision++
 	s.concerned = nil
-	clear(s.texts)
+	clear(s.shared)
+	clear(s.pages)
 }
 
 // Enter says that a player has a voice connection, in this slot. Every connection has to be entered, whether it knows of

@@ -2,72 +2,93 @@ package group
 
 import (
 	"encoding/binary"
+	"hash/maphash"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Page is what one reader's snapshot shows, apart from the seconds that count down. Pages are compared with ==: while a
-// reader's stays equal, there is nothing to send.
+// Page is what one or many readers are shown of the groups. It is not to be changed.
 type Page struct {
-	may     talk.GroupCaps
-	invites [talk.MaxInvitations]shown
-	rows    string
+	May     talk.GroupCaps
+	Invites []Invitation // of the reader, at most [talk.MaxInvitations]
+	At      time.Time    // when they were read
+	Rows    *Rows
+	talk.Texts
 }
 
-// shown is an invitation as its reader sees it; the zero value is none.
-type shown struct {
-	group, from uuid.UUID
-	until       time.Time
+// Rows is the part of a page that all have in common who see the same of the people in it. It is not to be changed.
+type Rows struct {
+	Groups  []talk.GroupRow
+	Members []talk.GroupMember
+	talk.Texts
+	digest uint64
 }
 
-// Page makes what a player may see: may says what it may do, seen has the slots of those of whom it may know, one bit
-// each, and nil means everybody. Readers who see the same members share one text.
+// Invitation waits for the reader of a page.
+type Invitation struct {
+	Group uuid.UUID
+	From  uuid.UUID // zero: somebody of whom the reader may not know
+	Until time.Time
+}
+
+// Same tells whether two pages show the same, so that there is nothing to send.
+func (p *Page) Same(o *Page) bool {
+	return p == o || p.May == o.May && p.Rows.digest == o.Rows.digest && slices.Equal(p.Invites, o.Invites)
+}
+
+// pageKey is what a page without invitations consists of.
+type pageKey struct {
+	may  talk.GroupCaps
+	rows *Rows
+}
+
+// Page returns what a player may see: may says what it may do, seen has the slots of those of whom it may know, one bit
+// each, and nil means everybody. Readers who see the same members share one, unless they are
+// invited.
 //
 // Who is connected but not seen is in no row, and a group that consists of such people alone is not there, unless it is
 // persistent and so tells nothing. An owner who is not connected is not shown either, for then nobody can tell the two
 // cases apart.
-func (s *State) Page(reader uuid.UUID, may talk.GroupCaps, seen []uint64, now time.Time) (g Page) {
+func (s *State) Page(reader uuid.UUID, may talk.GroupCaps, seen []uint64, now time.Time) *Page {
 	if !s.limits.Enabled {
-		return g
+		return s.page(talk.GroupCaps{}, &noRows, nil, now)
 	}
-	g.may = may
+	var invites []Invitation
 	if p := s.players[reader]; p != nil {
-		n := 0
 		for _, i := range p.invites {
 			if now.Before(i.until) {
-				g.invites[n] = shown{i.group.ID, uuid.Nil, i.until}
+				shown := Invitation{Group: i.group.ID, Until: i.until}
 				if from := s.players[i.from]; from != nil && from.slot >= 0 && sees(seen, from.slot) {
-					g.invites[n].from = i.from
+					shown.From = i.from
 				}
-				n++
+				invites = append(invites, shown)
 			}
 		}
 	}
-	g.rows = s.rows(seen)
-	return g
+	return s.page(may, s.rows(seen), invites, now)
 }
 
-// Append writes the snapshot as of now.
-func (g *Page) Append(dst []byte, now time.Time) []byte {
-	var invites []line.Invitation
-	for _, i := range g.invites {
-		if left := i.until.Sub(now); !i.until.IsZero() && left > 0 {
-			invites = append(invites, line.Invitation{Group: i.group, From: i.from, Seconds: int((left + time.Second - 1) / time.Second)})
-		}
+var noRows Rows
+
+func (s *State) page(may talk.GroupCaps, rows *Rows, invites []Invitation, now time.Time) *Page {
+	if len(invites) > 0 {
+		return &Page{May: may, Invites: invites, At: now, Rows: rows}
 	}
-	return append(line.AppendGroupsHead(dst, g.may, invites), g.rows...)
+	key := pageKey{may, rows}
+	p := s.pages[key]
+	if p == nil {
+		p = &Page{May: may, Rows: rows}
+		s.pages[key] = p
+	}
+	return p
 }
 
-// Cut is how many rows did not fit into the last text that was made. It is 0 unless the limits allow more groups and
-// members than a snapshot has room for.
-func (s *State) Cut() int { return s.cut }
-
-// rows is the part of the snapshot that all have in common who see the same of the people in it.
-func (s *State) rows(seen []uint64) string {
+// rows is the part of the page that all have in common who see the same of the people in it.
+func (s *State) rows(seen []uint64) *Rows {
 	key := []byte("all")
 	if seen != nil {
 		key = key[:0]
@@ -78,33 +99,38 @@ func (s *State) rows(seen []uint64) string {
 			key = binary.LittleEndian.AppendUint64(key, in&seen[i])
 		}
 	}
-	if text, ok := s.texts[string(key)]; ok {
-		return text
+	if r := s.shared[string(key)]; r != nil {
+		return r
 	}
-	var groups []talk.GroupRow
-	var members []talk.GroupMember
+	r := &Rows{}
 	for _, g := range s.order {
-		before := len(members)
+		before := len(r.Members)
 		for _, m := range g.members {
 			if m.slot >= 0 && sees(seen, m.slot) {
-				members = append(members, talk.GroupMember{Group: g.ID, Player: m.id})
+				r.Members = append(r.Members, talk.GroupMember{Group: g.ID, Player: m.id})
 			}
 		}
-		if len(members) == before && !g.Persistent {
+		if len(r.Members) == before && !g.Persistent {
 			continue
 		}
 		row := g.GroupRow
 		if o := s.players[row.Owner]; o == nil || o.slot < 0 || !sees(seen, o.slot) {
 			row.Owner = uuid.Nil
 		}
-		groups = append(groups, row)
+		r.Groups = append(r.Groups, row)
 	}
-	rows, cut := line.GroupRows(groups, members)
-	s.cut = cut
-	text := string(rows)
-	s.texts[string(key)] = text
-	return text
+	for i := range r.Groups {
+		r.digest = (r.digest + maphash.Comparable(s.seed, r.Groups[i])) * mix // the order counts
+	}
+	for i := range r.Members {
+		r.digest = (r.digest + maphash.Comparable(s.seed, r.Members[i])) * mix
+	}
+	s.shared[string(key)] = r
+	return r
 }
+
+// mix is odd, so that nothing of a hash is lost by it.
+const mix = 0x9e3779b97f4a7c15
 
 // inRows is whom the rows would show if they showed all.
 func (s *State) inRows() set {

@@ -22,7 +22,7 @@ type walk struct {
 	now    time.Time
 	known  []uuid.UUID // groups that there were, and one that there never was
 	mirror *State      // gets what the store would
-	pages  map[uuid.UUID]Page
+	pages  map[uuid.UUID]*Page
 	script *bytes.Reader
 	codes  map[talk.Code]int // how often each was answered
 }
@@ -37,7 +37,7 @@ var (
 func newWalk(script []byte) *walk {
 	l := open
 	l.Groups, l.Members, l.Owned = 2, 3, 1
-	return &walk{New(l), start, []uuid.UUID{{15: 0xff}}, New(Limits{}), map[uuid.UUID]Page{}, bytes.NewReader(script), map[talk.Code]int{}}
+	return &walk{New(l), start, []uuid.UUID{{15: 0xff}}, New(Limits{}), map[uuid.UUID]*Page{}, bytes.NewReader(script), map[talk.Code]int{}}
 }
 
 func (w *walk) n(below int) int {
@@ -120,7 +120,7 @@ func (w *walk) step() (what string, refused bool) {
 	return fmt.Sprintf("%d asks %+v: %v", who, r, code), code != talk.OK
 }
 
-func (w *walk) page(who int) Page {
+func (w *walk) page(who int) *Page {
 	return w.s.Page(person(who), talk.GroupCaps{Use: true}, nil, w.now)
 }
 
@@ -196,7 +196,7 @@ func (w *walk) check(refused, sameRevision bool) error {
 	}
 	for i := range crowdSize {
 		page := w.page(i)
-		if before, known := w.pages[person(i)]; known && page != before && (refused || sameRevision) {
+		if before, known := w.pages[person(i)]; known && !page.Same(before) && (refused || sameRevision) {
 			return fmt.Errorf("refused %v, same revision %v, but another page for %d", refused, sameRevision, i)
 		}
 		w.pages[person(i)] = page
@@ -220,8 +220,8 @@ func sameRecords(a, b []Record) bool {
 // parses reads the snapshot of a seeing reader and holds it against the state.
 func (w *walk) parses() error {
 	who := person(0)
-	page := w.s.Page(who, talk.GroupCaps{Use: true, Create: true}, nil, w.now)
-	m, err := line.ParseS2C(page.Append(nil, w.now))
+	text, _ := written(w.s.Page(who, talk.GroupCaps{Use: true, Create: true}, nil, w.now))
+	m, err := line.ParseS2C(text)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -27,43 +26,44 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// reader is a client that keeps the texts of every view.
+// reader is a client that keeps the texts of every kind.
 type reader struct {
-	silent
+	writer
 	mu    sync.Mutex
-	texts map[View][]string
+	texts map[kind][]string
 }
 
-func (r *reader) Show(v View, text []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.texts == nil {
-		r.texts = make(map[View][]string)
+func newReader() *reader {
+	r := &reader{texts: make(map[kind][]string)}
+	r.show = func(k kind, text []byte) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.texts[k] = append(r.texts[k], string(text))
 	}
-	r.texts[v] = append(r.texts[v], string(text))
+	return r
 }
 
-func (r *reader) take(v View) []string {
+func (r *reader) take(k kind) []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	got := r.texts[v]
-	r.texts[v] = nil
+	got := r.texts[k]
+	r.texts[k] = nil
 	return got
 }
 
 func TestMuteIsToldOncePerState(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
-		r := &reader{}
-		m := x.hub.Join(x.player("anna"), r, caps.Set{Status: 1})
+		r := newReader()
+		m := x.hub.Join(x.player("anna"), r, Wants{Status: true})
 		x.settle()
-		if got := r.take(Mute); !slices.Equal(got, []string{"SSVC_MUTE_V1 0 - -"}) {
+		if got := r.take(mutes); !slices.Equal(got, []string{"SSVC_MUTE_V1 0 - -"}) {
 			t.Errorf("on connect: %q", got)
 		}
 		if err := x.hub.Mute(mute.Record{Player: m.Player.ID, Until: time.Now().Add(10 * time.Second)}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(9900 * time.Millisecond) // many flushes, each of which would count down
-		if got := r.take(Mute); !slices.Equal(got, []string{"SSVC_MUTE_V1 1 10 -"}) {
+		if got := r.take(mutes); !slices.Equal(got, []string{"SSVC_MUTE_V1 1 10 -"}) {
 			t.Errorf("while muted: %q", got)
 		}
 		muted := func() bool {
@@ -75,7 +75,7 @@ func TestMuteIsToldOncePerState(t *testing.T) {
 		}
 		time.Sleep(110 * time.Millisecond) // and nothing else happens
 		x.settle()
-		if got := r.take(Mute); !slices.Equal(got, []string{"SSVC_MUTE_V1 0 - -"}) || muted() {
+		if got := r.take(mutes); !slices.Equal(got, []string{"SSVC_MUTE_V1 0 - -"}) || muted() {
 			t.Errorf("lapsed: %q", got)
 		}
 	})
@@ -201,26 +201,26 @@ func TestGroupsExpireByThemselves(t *testing.T) {
 		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}}); err != nil {
 			t.Fatal(err)
 		}
-		ra, rb := &reader{}, &reader{}
-		a := x.hub.Join(x.player("anna"), ra, caps.Set{Status: 1, Groups: 2})
-		b := x.hub.Join(x.player("ben"), rb, caps.Set{Status: 1, Groups: 2})
+		ra, rb := newReader(), newReader()
+		a := x.hub.Join(x.player("anna"), ra, Wants{Status: true, Groups: true})
+		b := x.hub.Join(x.player("ben"), rb, Wants{Status: true, Groups: true})
 		a.Player.Show(b.Player.ID)
 		b.Player.Show(a.Player.ID)
 		x.settle()
 		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Create, Name: "team"})
 		time.Sleep(time.Second)
-		texts := rb.take(Groups)
+		texts := rb.take(groups)
 		v, err := line.ParseS2C([]byte(texts[len(texts)-1]))
 		if err != nil {
 			t.Fatal(err)
 		}
 		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Invite, Group: v.(*line.Groups).Groups[0].ID, Player: b.Player.ID})
 		time.Sleep(group.InviteTime - time.Second)
-		if got := rb.take(Groups); len(got) != 1 || !strings.Contains(got[0], "\nI ") || strings.Contains(ra.take(Groups)[0], "\nI ") {
+		if got := rb.take(groups); len(got) != 1 || !strings.Contains(got[0], "\nI ") || strings.Contains(ra.take(groups)[0], "\nI ") {
 			t.Errorf("invited: %q", got)
 		}
 		time.Sleep(2 * time.Second)
-		if got := rb.take(Groups); len(got) != 1 || strings.Contains(got[0], "\nI ") {
+		if got := rb.take(groups); len(got) != 1 || strings.Contains(got[0], "\nI ") {
 			t.Errorf("after a minute: %q", got)
 		}
 	})
@@ -233,16 +233,16 @@ func TestGroupOfWhoIsGone(t *testing.T) {
 		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}}); err != nil {
 			t.Fatal(err)
 		}
-		r := &reader{}
-		a := x.hub.Join(x.player("anna"), &reader{}, caps.Set{Status: 1, Groups: 2})
-		x.hub.Join(x.player("ben"), r, caps.Set{Status: 1, Groups: 2})
+		r := newReader()
+		a := x.hub.Join(x.player("anna"), newReader(), Wants{Status: true, Groups: true})
+		x.hub.Join(x.player("ben"), r, Wants{Status: true, Groups: true})
 		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Create, Name: "team"})
 		time.Sleep(time.Second)
 		state := func() (in, shown bool) {
 			if err := x.hub.Do(func(time.Time) { _, in = x.hub.groups.Of(a.Player.ID) }); err != nil {
 				t.Fatal(err)
 			}
-			texts := r.take(Groups)
+			texts := r.take(groups)
 			return in, strings.Contains(texts[len(texts)-1], "\nM ")
 		}
 		if in, shown := state(); !in || !shown {
@@ -253,7 +253,7 @@ func TestGroupOfWhoIsGone(t *testing.T) {
 		if in, shown := state(); !in || shown {
 			t.Errorf("the connection has ended: in %v, shown %v", in, shown)
 		}
-		a = x.hub.Join(a.Player, &reader{}, caps.Set{Status: 1, Groups: 2})
+		a = x.hub.Join(a.Player, newReader(), Wants{Status: true, Groups: true})
 		time.Sleep(time.Second)
 		if in, shown := state(); !in || !shown {
 			t.Errorf("connected again: in %v, shown %v", in, shown)
@@ -263,7 +263,7 @@ func TestGroupOfWhoIsGone(t *testing.T) {
 		if in, shown := state(); in || shown {
 			t.Errorf("away for too long: in %v, shown %v", in, shown)
 		}
-		a = x.hub.Join(a.Player, &reader{}, caps.Set{Status: 1, Groups: 2})
+		a = x.hub.Join(a.Player, newReader(), Wants{Status: true, Groups: true})
 		x.settle()
 		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Create, Name: "again"})
 		time.Sleep(time.Second)
@@ -330,7 +330,7 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 		p.SetFacts(world.Facts{Place: place})
 		p.Show(ids...)
 		p.SetPose(&world.Pose{Place: place})
-		all = append(all, h.Join(p, silent{}, caps.Set{Status: 1, Groups: 2, GroupEdit: 1}))
+		all = append(all, h.Join(p, &writer{}, Wants{Status: true, Groups: true}))
 		if err := h.standing.AddMembers(fmt.Sprint("d", i%100), id); err != nil {
 			b.Fatal(err)
 		}
@@ -386,14 +386,6 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 	})
 }
 
-// prober looks at what is in force at the moment at which it is told something.
-type prober struct {
-	silent
-	look func(v View, text string)
-}
-
-func (p prober) Show(v View, text []byte) { p.look(v, string(text)) }
-
 // TestTheTableComesBeforeTheViews: whoever is told that a voice is cut off can be sure that it is, and a voice that is
 // new is not heard before its listener is told of the speaker.
 func TestTheTableComesBeforeTheViews(t *testing.T) {
@@ -412,25 +404,25 @@ func TestTheTableComesBeforeTheViews(t *testing.T) {
 				seen[what] = send()
 			}
 		}
-		join := func(p *world.Player, look func(View, string)) *person {
-			m := x.hub.Join(p, prober{look: look}, caps.Set{Status: 1})
+		join := func(p *world.Player, look func(kind, string)) *person {
+			m := x.hub.Join(p, &writer{show: func(k kind, text []byte) { look(k, string(text)) }}, Wants{Status: true})
 			return &person{m, nil, route.NewSource(&m.Member)}
 		}
 		// Only the turn's goroutine uses anna's source.
-		a = join(anna, func(v View, text string) {
+		a = join(anna, func(k kind, text string) {
 			switch {
-			case v == Mute && strings.HasPrefix(text, "SSVC_MUTE_V1 1"):
+			case k == mutes && strings.HasPrefix(text, "SSVC_MUTE_V1 1"):
 				at("anna is muted")
-			case v == Mute && seen["anna is muted"] != "":
+			case k == mutes && seen["anna is muted"] != "":
 				at("anna is not muted")
-			case v == Roster && strings.Contains(text, "SSVC_DEAFENED_V1 "+ben.ID.String()):
+			case k == rosters && strings.Contains(text, "SSVC_DEAFENED_V1 "+ben.ID.String()):
 				at("ben is deafened")
 			}
 		})
 		x.settle()
-		b := join(ben, func(v View, text string) {
+		b := join(ben, func(k kind, text string) {
 			switch {
-			case v != Roster:
+			case k != rosters:
 			case strings.Contains(text, anna.ID.String()):
 				at("ben is told of anna")
 			case seen["ben is told of anna"] != "":

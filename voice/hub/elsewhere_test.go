@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -64,11 +63,11 @@ func TestGroupsAcrossBackends(t *testing.T) {
 		if n := x.says(b); n != 2 {
 			t.Errorf("%d hear ben, want olga and mod", n)
 		}
-		r := &reader{}
-		x.hub.Join(x.player("reader"), r, caps.Set{Status: 1, Groups: 2})
+		r := newReader()
+		x.hub.Join(x.player("reader"), r, Wants{Status: true, Groups: true})
 		x.hub.Ask(b.Member, talk.GroupRequest{Verb: talk.Create, Name: "team"})
 		time.Sleep(2 * Flush)
-		texts := r.take(Groups)
+		texts := r.take(groups)
 		if s := texts[len(texts)-1]; !strings.Contains(s, "\nM ") || strings.Count(s, b.Player.ID.String()) != 2 {
 			t.Errorf("a group of people elsewhere is %q: they have to be in it, and own it", s)
 		}

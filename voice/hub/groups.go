@@ -54,16 +54,15 @@ type answer struct {
 	result talk.GroupResult
 }
 
-// showGroups sends new snapshots of the groups to those who need and may have one. It tells whether there was time for
+// showGroups shows the groups as they are now to those who need and may have that. It tells whether there was time for
 // all.
 func (h *Hub) showGroups(now time.Time, flush bool) (all bool) {
 	begun, revision := time.Now(), h.groups.Revision()
-	var texts []pageText // most readers see the same
 	for i, m := range h.members {
-		if !m.groups || m.pageHas && m.pageAt == revision && m.pageView == m.View() && m.pageBits == m.bits {
+		if !m.wants.Groups || m.page != nil && m.pageAt == revision && m.pageView == m.View() && m.pageBits == m.bits {
 			continue
 		}
-		if !flush && m.pageHas && now.Sub(m.pageSent) < roster.Ration {
+		if !flush && m.page != nil && now.Sub(m.pageSent) < roster.Ration {
 			continue // a flush looks
 		}
 		if i%16 == 15 && time.Since(begun) > tellTime {
@@ -71,31 +70,11 @@ func (h *Hub) showGroups(now time.Time, flush bool) (all bool) {
 		}
 		p := h.groups.Page(m.Player.ID, m.bits.groupCaps(), m.Sees(), now)
 		m.pageAt, m.pageView, m.pageBits = revision, m.View(), m.bits
-		if m.pageHas && m.page == p {
+		if m.page != nil && m.page.Same(p) {
 			continue
 		}
-		m.page, m.pageHas, m.pageSent = p, true, now
-		m.client.Show(Groups, text(&texts, &p, now))
+		m.page, m.pageSent = p, now
+		m.client.ShowGroups(p)
 	}
 	return true
-}
-
-// pageText is a page as it has been written.
-type pageText struct {
-	page group.Page
-	text []byte
-}
-
-// text writes a page, or finds it among the last few.
-func text(texts *[]pageText, p *group.Page, now time.Time) []byte {
-	for _, t := range *texts {
-		if t.page == *p {
-			return t.text
-		}
-	}
-	b := p.Append(nil, now)
-	if len(*texts) < 8 {
-		*texts = append(*texts, pageText{*p, b})
-	}
-	return b
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/route"
 )
@@ -44,7 +43,7 @@ func (x *throng) join(i int) *Member {
 	p.SetFacts(world.Facts{Place: place})
 	p.Show(x.ids[b*x.per : min((b+1)*x.per, len(x.ids))]...)
 	p.SetPose(&world.Pose{Place: place})
-	return x.hub.Join(p, silent{}, caps.Set{Status: 1})
+	return x.hub.Join(p, &writer{}, Wants{Status: true})
 }
 
 // settle makes turns until nothing changes any more.

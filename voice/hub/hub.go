@@ -16,9 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/group"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/roster"
@@ -41,39 +39,41 @@ const (
 	tellSoon  = 100 * time.Millisecond // in which it is expected to; after that a flush looks
 )
 
-// View is a text of which a client wants only the newest.
-type View uint8
-
-// The views.
-const (
-	Roster View = iota
-	Pose
-	Speakers // which the speakers' set shows, not the hub
-	Mute
-	Ranges
-	Groups
-)
-
-// Client is the hub's hold on one socket. No method may block.
+// Client is the hub's hold on one connection. What it is shown are values that many clients share: it must not change
+// them, and may keep them. Of each kind it needs only the newest. No method may block.
 type Client interface {
 	route.Receiver
-	// Show queues a view, in place of one of its kind that still waits; it leaves when nothing else is buffered. The
-	// text is not changed afterwards.
-	Show(v View, text []byte)
-	// Reply answers a request.
-	Reply(text []byte)
-	// Waits tells whether the last roster is still queued. Once it is not, the client has it before any frame that is
-	// delivered from then on.
+	// ShowRoster shows who is in voice, of those of whom the player may know.
+	ShowRoster(s *roster.Snapshot)
+	// ShowPose shows where the client's own player is. Only with [Wants.Pose].
+	ShowPose(p *world.Pose)
+	// ShowMute shows the mute on the player, and ShowTiers which tiers there are. Only with [Wants.Status].
+	ShowMute(n *mute.Notice)
+	ShowTiers(o *talk.Offer)
+	// ShowGroups shows the groups. Only with [Wants.Groups].
+	ShowGroups(p *group.Page)
+	// Answer says what a request of [Hub.Ask] has come to.
+	Answer(r talk.GroupResult)
+	// Waits tells whether the last roster has still to reach the player. Once it has not, the player has it before any
+	// frame that is delivered from then on.
 	Waits() bool
-	// Left is called when the player has left the network. The client ends the socket.
+	// Left is called when the player has left the network. The client ends.
 	Left()
+}
+
+// Wants is what a client takes of what there is. A client of the zero value hears the people around it, and is told who
+// they are.
+type Wants struct {
+	Status          bool // how people are, which mute is on the player, which tiers there are
+	Pose, Groups    bool
+	Clips, Channels bool // frames of these kinds
 }
 
 // Member is one client in the hub.
 type Member struct {
 	route.Member
-	client               Client
-	status, pose, groups bool // what it negotiated
+	client Client
+	wants  Wants
 
 	// What the client asked for last. Its reader writes, the turn reads: state, not a queue, so that nothing piles up
 	// and nothing is lost.
@@ -96,11 +96,9 @@ type Member struct {
 	judged  bool       // whether bits and mute are in force as they are
 	mute    mute.State // of now
 	// What it has been told.
-	muteTold  bool
-	muteShown mute.State
-	ranges    uint64
-	page      group.Page
-	pageHas   bool
+	muteShown *mute.Notice
+	offer     *talk.Offer
+	page      *group.Page
 	pageSent  time.Time
 	pageAt    uint64 // revision, view and permissions that page was made of
 	pageView  uint64
@@ -147,7 +145,8 @@ type Hub struct {
 	poses    int             // members with pose
 
 	sessions    uint64
-	ranges      uint64 // counts the changes of which tiers there are
+	offer       *talk.Offer  // which tiers there are
+	notice      *mute.Notice // the last that was shown to anybody
 	groups      *group.State
 	groupsNamed uint64 // revision that groupNames is of
 	mutes       *mute.Book
@@ -181,7 +180,7 @@ type arrival struct {
 func New(reg *world.Registry, p route.Policy) *Hub {
 	h := &Hub{
 		reg: reg, policy: p, wake: make(chan struct{}, 1), ended: make(chan struct{}), Log: slog.Default(),
-		ranges: 1, groups: group.New(group.Limits{}), mutes: mute.New(), relation: relation.NewCompiler(),
+		offer: &talk.Offer{Tiers: p.Gain.Offered()}, groups: group.New(group.Limits{}), mutes: mute.New(), relation: relation.NewCompiler(),
 		muteKnown: make(map[*world.Player]mute.State),
 		compiler:  route.NewCompiler(reg, p), book: roster.New(), byID: make(map[uuid.UUID]*Member),
 	}
@@ -189,12 +188,11 @@ func New(reg *world.Registry, p route.Policy) *Hub {
 	return h
 }
 
-// Join takes a client in with the next turn, in place of another one of the same player. has is what it negotiated.
-func (h *Hub) Join(p *world.Player, c Client, has caps.Set) *Member {
+// Join takes a client in with the next turn, in place of another one of the same player.
+func (h *Hub) Join(p *world.Player, c Client, w Wants) *Member {
 	m := &Member{
-		Member: route.Member{Player: p, Receiver: c, Clips: has.Soundboard != 0, Channels: has.Spatial == 1},
-		client: c, status: has.Status == 1, pose: has.Pose == 1, groups: has.Groups == 2, at: -1,
-		bits: Open,
+		Member: route.Member{Player: p, Receiver: c, Clips: w.Clips, Channels: w.Channels},
+		client: c, wants: w, at: -1, bits: Open,
 	}
 	h.post(arrival{m: m})
 	return m
@@ -394,7 +392,7 @@ func (h *Hub) add(m *Member) {
 	m.session = h.sessions
 	h.groups.Enter(m.Player.ID, m.Slot())
 	h.enter(m)
-	if m.pose {
+	if m.wants.Pose {
 		h.poses++
 		h.showPose(m, time.Now())
 	}
@@ -413,7 +411,7 @@ func (h *Hub) drop(m *Member) {
 	h.groups.Exit(m.Player.ID, time.Now())
 	h.book.Drop(m.Slot())
 	h.compiler.Drop(&m.Member)
-	if m.pose {
+	if m.wants.Pose {
 		h.poses--
 	}
 }
@@ -475,9 +473,9 @@ func (h *Hub) showRosters(now time.Time, flush bool) (all bool) {
 		if i%16 == 15 && time.Since(begun) > tellTime {
 			return false // who has one is fresh now, so that the others come first
 		}
-		s := h.book.Snapshot(m.Sees(), m.status)
-		if m.copy.Take(s, version, m.View(), now) {
-			m.client.Show(Roster, s.Text)
+		s := h.book.Snapshot(m.Sees())
+		if m.copy.Take(s, m.wants.Status, version, m.View(), now) {
+			m.client.ShowRoster(s)
 			m.rosterAt = now
 		}
 		h.compiler.Name(&m.Member)
@@ -507,7 +505,7 @@ func (h *Hub) tell(now time.Time) (opened, again bool) {
 func (h *Hub) showPoses() {
 	now := time.Now()
 	for _, m := range h.members {
-		if m.pose && now.Sub(m.shownAt) >= PoseGap {
+		if m.wants.Pose && now.Sub(m.shownAt) >= PoseGap {
 			h.showPose(m, now)
 		}
 	}
@@ -520,6 +518,5 @@ func (h *Hub) showPose(m *Member, now time.Time) {
 		return
 	}
 	m.shown, m.shownAt = p, now
-	l := line.Pose{Yaw: float64(p.Yaw), X: p.X, Y: p.Y, Z: p.Z, World: p.Place.World}
-	m.client.Show(Pose, line.AppendPose(nil, &l))
+	m.client.ShowPose(p)
 }

@@ -14,7 +14,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -25,6 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // fake is a client that writes everything down.
 type fake struct {
+	writer
 	mu     sync.Mutex
 	events []string // "roster anna ben deafened:ben", "pose …", "frame anna"
 	times  []time.Time
@@ -41,9 +41,13 @@ func (f *fake) add(s string) {
 
 func (f *fake) Deliver(fr *route.Frame) { f.add("frame " + names[fr.Speaker]) }
 
-func (f *fake) Show(v View, text []byte) {
+func (f *fake) shown(k kind, text []byte) {
+	if k == answers {
+		f.add(string(text))
+		return
+	}
 	f.mu.Lock()
-	if v == Roster && f.busy {
+	if k == rosters && f.busy {
 		f.roster = text
 		f.mu.Unlock()
 		return
@@ -59,7 +63,7 @@ func (f *fake) Show(v View, text []byte) {
 		for _, p := range x.People {
 			s += " " + p.Name
 		}
-		for what, ids := range map[string][]uuid.UUID{" deaf:": x.Deafened, " whisper:": x.Whispering, " shout:": x.Shouting} {
+		for what, ids := range map[string][]uuid.UUID{" deaf:": x.Deafened, " whisper:": x.Tiers[talk.Whisper], " shout:": x.Tiers[talk.Shout]} {
 			for _, id := range ids {
 				s += what + names[id]
 			}
@@ -72,8 +76,6 @@ func (f *fake) Show(v View, text []byte) {
 		f.add(fmt.Sprintf("pose %v %v %v %v %s", x.Yaw, x.X, x.Y, x.Z, x.World))
 	}
 }
-
-func (f *fake) Reply(text []byte) { f.add(string(text)) }
 
 func (f *fake) Waits() bool {
 	f.mu.Lock()
@@ -94,7 +96,7 @@ func (f *fake) block(on bool) {
 	f.busy, f.roster = on, nil
 	f.mu.Unlock()
 	if text != nil {
-		f.Show(Roster, text)
+		f.shown(rosters, text)
 	}
 }
 
@@ -159,14 +161,8 @@ func (x *test) player(name string) *world.Player {
 
 func (x *test) voice(p *world.Player, status, pose bool) *person {
 	f := &fake{}
-	var has caps.Set
-	if status {
-		has.Status = 1
-	}
-	if pose {
-		has.Pose = 1
-	}
-	m := x.hub.Join(p, f, has)
+	f.legacy, f.show = !status, f.shown
+	m := x.hub.Join(p, f, Wants{Status: status, Pose: pose})
 	return &person{m, f, route.NewSource(&m.Member)}
 }
 
@@ -336,7 +332,7 @@ func TestRosterRation(t *testing.T) {
 }
 
 func TestTier(t *testing.T) {
-	run(t, route.Policy{Gain: gain.Rules{Whisper: 0.5}}, func(x *test) {
+	run(t, route.Policy{Gain: gain.Rules{Tiers: [talk.Tiers]float64{talk.Whisper: 0.5}}}, func(x *test) {
 		a := x.join("anna")
 		b := x.join("ben", a)
 		x.calm()
@@ -524,7 +520,7 @@ func BenchmarkTurn(b *testing.B) {
 		p.SetFacts(world.Facts{Place: place})
 		p.Show(ids...)
 		p.SetPose(&world.Pose{Place: place})
-		all = append(all, h.Join(p, silent{}, caps.Set{Status: 1}))
+		all = append(all, h.Join(p, &writer{}, Wants{Status: true}))
 	}
 	now := time.Now()
 	for range 100 {
@@ -552,15 +548,6 @@ func BenchmarkTurn(b *testing.B) {
 		}
 	})
 }
-
-// silent is a client without a memory.
-type silent struct{}
-
-func (silent) Deliver(*route.Frame) {}
-func (silent) Show(View, []byte)    {}
-func (silent) Reply([]byte)         {}
-func (silent) Waits() bool          { return false }
-func (silent) Left()                {}
 
 // A frame is routed by the table that there is, however long a turn takes.
 func TestSoundNeverWaitsForATurn(t *testing.T) {

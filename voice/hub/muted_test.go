@@ -9,7 +9,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/talk"
@@ -58,7 +57,7 @@ func TestMutedPlayersAreTold(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		w := x.tell()
 		anna, ben := x.player("anna"), x.player("ben")
-		x.hub.Join(anna, silent{}, caps.Set{})
+		x.hub.Join(anna, &writer{}, Wants{})
 		x.settle()
 		expect := func(what string, want ...string) {
 			t.Helper()

@@ -11,6 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // ErrEnded is the error of an order that came after the hub had ended.
@@ -53,7 +54,7 @@ func (h *Hub) SetPolicy(p route.Policy) error {
 	return h.Do(func(time.Time) {
 		h.policy = p
 		h.compiler.SetPolicy(p)
-		h.ranges++
+		h.offer = &talk.Offer{Tiers: p.Gain.Offered()} // told again even where it is the same
 		for _, m := range h.members {
 			h.enter(m)
 		}

@@ -3,7 +3,7 @@ package hub
 import (
 	"time"
 
-	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
@@ -71,20 +71,20 @@ func (h *Hub) judge(now time.Time) (next time.Time) {
 }
 
 // showControls tells a member of the mute on it and of the tiers that there are, as far as it has not been told: the
-// state is compared and not the line, which counts down.
+// state is compared and not the seconds that are left.
 func (h *Hub) showControls(m *Member, now time.Time) {
-	if !m.status {
+	if !m.wants.Status {
 		return
 	}
-	if m.ranges != h.ranges {
-		m.ranges = h.ranges
-		m.client.Show(Ranges, line.AppendRanges(nil, line.Ranges{
-			Whisper: h.policy.Gain.Offers(talk.Whisper), Shout: h.policy.Gain.Offers(talk.Shout),
-		}))
+	if m.offer != h.offer {
+		m.offer = h.offer
+		m.client.ShowTiers(m.offer)
 	}
-	if !m.muteTold || m.mute != m.muteShown {
-		m.muteTold, m.muteShown = true, m.mute
-		l := m.mute.Line(now)
-		m.client.Show(Mute, line.AppendMute(nil, &l))
+	if m.muteShown == nil || m.mute != m.muteShown.State {
+		if h.notice == nil || h.notice.State != m.mute || !h.notice.At.Equal(now) {
+			h.notice = &mute.Notice{State: m.mute, At: now}
+		}
+		m.muteShown = h.notice
+		m.client.ShowMute(m.muteShown)
 	}
 }

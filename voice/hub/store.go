@@ -1,7 +1,5 @@
 package hub
 
-import "github.com/earshot-mc/earshot/voice/line"
-
 // Store keeps state that lasts. Its methods must not block.
 type Store interface {
 	// Load returns all there is, once, before the first turn.
@@ -78,7 +76,7 @@ func (h *Hub) settle(inbox []arrival) {
 		r.stored = true
 		for len(h.held) > 0 && h.held[0].stored { // in the order in which the clients asked
 			for _, a := range h.held[0].answers {
-				a.to.client.Reply(line.AppendGroupResult(nil, a.result))
+				a.to.client.Answer(a.result)
 			}
 			h.held = h.held[1:]
 		}

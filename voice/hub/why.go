@@ -105,8 +105,8 @@ func (w Why) Clauses() (all []Clause) {
 		} else {
 			say("muted", both...)
 		}
-		if l := w.Mute.Line(w.asked); l.Timed {
-			say("muted-left", "seconds", strconv.FormatInt(int64(l.Seconds), 10))
+		if seconds, timed := w.Mute.Left(w.asked); timed {
+			say("muted-left", "seconds", strconv.Itoa(seconds))
 		}
 		if w.Mute.Reason != "" {
 			say("muted-reason", "reason", w.Mute.Reason)

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/earshot-mc/earshot/voice/talk"
@@ -33,18 +34,20 @@ const (
 // the requests is [ErrUnsupported]. Whether the socket negotiated the request
 // is for the caller to check.
 func ParseC2S(b []byte) (C2S, error) {
-	// Switching on string(b) copies nothing.
+	// Comparing string(b) copies nothing.
 	switch string(b) {
 	case deafenPrefix + "0":
 		return C2S{Request: Deafen}, nil
 	case deafenPrefix + "1":
 		return C2S{Request: Deafen, Deafened: true}, nil
-	case rangePrefix + "whisper":
-		return C2S{Request: Range, Tier: talk.Whisper}, nil
-	case rangePrefix + "normal":
-		return C2S{Request: Range, Tier: talk.Normal}, nil
-	case rangePrefix + "shout":
-		return C2S{Request: Range, Tier: talk.Shout}, nil
+	}
+	if word, ok := bytes.CutPrefix(b, []byte(rangePrefix)); ok {
+		for t := range talk.Tier(talk.Tiers) {
+			if string(word) == t.String() {
+				return C2S{Request: Range, Tier: t}, nil
+			}
+		}
+		return C2S{}, ErrUnsupported
 	}
 	if len(b) > 3*MaxC2S {
 		return C2S{}, ErrUnsupported

@@ -160,7 +160,7 @@ func describeS2C(m any) string {
 			s += fmt.Sprintf(" %x=%s", p.ID[15], p.Name)
 		}
 		if m.Status {
-			s += fmt.Sprintf(" deaf%x low%x high%x", ends(m.Deafened), ends(m.Whispering), ends(m.Shouting))
+			s += fmt.Sprintf(" deaf%x low%x high%x", ends(m.Deafened), ends(m.Tiers[talk.Whisper]), ends(m.Tiers[talk.Shout]))
 		}
 		return s
 	case *Speakers:
@@ -193,7 +193,7 @@ func describeS2C(m any) string {
 		}
 		return fmt.Sprintf("mute %d %s %s", m.Kind, seconds, short(m.Reason))
 	case *Ranges:
-		return fmt.Sprint("ranges ", m.Whisper, " ", m.Shout)
+		return fmt.Sprint("ranges ", m.Tiers.Has(talk.Whisper), " ", m.Tiers.Has(talk.Shout))
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package line
 
 import (
+	"encoding/hex"
 	"errors"
 	"math"
 	"strconv"
@@ -8,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // MaxS2C bounds a server's text message as a client reads it, in bytes: the
@@ -23,12 +26,13 @@ type Person struct {
 	Name string // no blanks, no control characters
 }
 
-// Roster is who is in voice, as one recipient may know it. The three lists are
-// written only with Status, and then always, empty or not.
+// Roster is who is in voice, as one recipient may know it. The lists of UUIDs
+// are written only with Status, and then always, empty or not.
 type Roster struct {
-	People                         []Person
-	Status                         bool // the recipient negotiated status 1
-	Deafened, Whispering, Shouting []uuid.UUID
+	People   []Person
+	Status   bool // the recipient negotiated status 1
+	Deafened []uuid.UUID
+	Tiers    [talk.Tiers][]uuid.UUID // who speaks so; nothing is said of the ordinary tier
 }
 
 // Pose is where the recipient itself stands and looks, for clients that have no
@@ -46,11 +50,20 @@ const maxCoordinate = 1e9
 // The prefixes end with the blank that precedes the value, also where the value
 // is an empty list (a choice).
 const (
-	posePrefix       = "SSVC_POSE_V1 "
-	deafenedPrefix   = "SSVC_DEAFENED_V1 "
-	whisperingPrefix = "SSVC_WHISPERING_V1 "
-	shoutingPrefix   = "SSVC_SHOUTING_V1 "
+	posePrefix     = "SSVC_POSE_V1 "
+	deafenedPrefix = "SSVC_DEAFENED_V1 "
 )
+
+// tierPrefixes begin the rows of those who speak so: "SSVC_WHISPERING_V1 " and
+// so on, none for the ordinary tier.
+var tierPrefixes = func() (all [talk.Tiers]string) {
+	for t := range all {
+		if doing := talk.Tier(t).Doing(); doing != "" {
+			all[t] = "SSVC_" + strings.ToUpper(doing) + "_V1 "
+		}
+	}
+	return all
+}()
 
 // AppendPerson writes one row, "<uuid> <name>" and a line feed.
 func AppendPerson(dst []byte, p Person) []byte {
@@ -66,16 +79,20 @@ func AppendRoster(dst []byte, r *Roster) []byte {
 		dst = AppendPerson(dst, p)
 	}
 	if r.Status {
-		dst = AppendStatus(dst, r.Deafened, r.Whispering, r.Shouting)
+		dst = AppendStatus(dst, r.Deafened, &r.Tiers)
 	}
 	return dst
 }
 
-// AppendStatus writes the three rows that end the roster of a status socket.
-func AppendStatus(dst []byte, deafened, whispering, shouting []uuid.UUID) []byte {
+// AppendStatus writes the rows that end the roster of a status socket.
+func AppendStatus(dst []byte, deafened []uuid.UUID, tiers *[talk.Tiers][]uuid.UUID) []byte {
 	dst = appendList(dst, deafenedPrefix, deafened)
-	dst = appendList(dst, whisperingPrefix, whispering)
-	return appendList(dst, shoutingPrefix, shouting)
+	for t, prefix := range tierPrefixes {
+		if prefix != "" {
+			dst = appendList(dst, prefix, tiers[t])
+		}
+	}
+	return dst
 }
 
 func appendList(dst []byte, prefix string, ids []uuid.UUID) []byte {
@@ -150,28 +167,30 @@ var singles = [...]struct {
 
 func parseRoster(s string) (any, error) {
 	r := &Roster{}
-	var seen [3]bool
-	lists := [...]struct {
-		prefix string
-		ids    *[]uuid.UUID
-	}{{deafenedPrefix, &r.Deafened}, {whisperingPrefix, &r.Whispering}, {shoutingPrefix, &r.Shouting}}
-rows:
+	var seen [1 + talk.Tiers]bool
+	list := func(row string) (value string, ids *[]uuid.UUID, n int) {
+		if value, ok := strings.CutPrefix(row, deafenedPrefix); ok {
+			return value, &r.Deafened, 0
+		}
+		for t, prefix := range tierPrefixes {
+			if value, ok := strings.CutPrefix(row, prefix); ok && prefix != "" {
+				return value, &r.Tiers[t], 1 + t
+			}
+		}
+		return "", nil, 0
+	}
 	for row := range strings.Lines(s) {
 		row, ended := strings.CutSuffix(row, "\n")
 		if !ended {
 			return nil, ErrMalformed
 		}
-		for i, l := range lists {
-			value, ok := strings.CutPrefix(row, l.prefix)
-			if !ok {
-				continue
-			}
-			ids, err := parseList(value)
-			if err != nil || seen[i] {
+		if value, ids, n := list(row); ids != nil {
+			var err error
+			if *ids, err = parseList(value); err != nil || seen[n] {
 				return nil, ErrMalformed
 			}
-			*l.ids, seen[i], r.Status = ids, true, true
-			continue rows
+			seen[n], r.Status = true, true
+			continue
 		}
 		if strings.HasPrefix(row, "SSVC_") {
 			continue // a row of a later version
@@ -225,8 +244,13 @@ func parsePose(s string) (any, error) {
 }
 
 func appendUUID(dst []byte, id uuid.UUID) []byte {
-	text, _ := id.MarshalText() // cannot fail
-	return append(dst, text...)
+	for i, end := range [...]int{4, 6, 8, 10, 16} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, id[[...]int{0, 4, 6, 8, 10}[i]:end])
+	}
+	return dst
 }
 
 // parseUUID takes the 36-character form in lower case only, which is how it is

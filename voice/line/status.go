@@ -55,25 +55,35 @@ func parseMute(s string) (any, error) {
 }
 
 // Ranges tells which tiers the server offers besides the ordinary one. A client
-// that has not been told assumes neither, which is the zero value.
-type Ranges struct{ Whisper, Shout bool }
+// that has not been told assumes none, which is the zero value.
+type Ranges struct{ Tiers talk.TierSet }
 
 const rangesPrefix = "SSVC_RANGES_V1 "
 
-// AppendRanges writes "SSVC_RANGES_V1 <whisper 0|1> <shout 0|1>".
+// AppendRanges writes "SSVC_RANGES_V1 <whisper 0|1> <shout 0|1>": one flag for
+// each tier but the ordinary one, in their order.
 func AppendRanges(dst []byte, r Ranges) []byte {
-	dst = appendFlag(append(dst, rangesPrefix...), r.Whisper)
-	return appendFlag(append(dst, ' '), r.Shout)
+	dst = append(dst, rangesPrefix...)
+	for t := talk.Normal + 1; int(t) < talk.Tiers; t++ {
+		dst = append(appendFlag(dst, r.Tiers.Has(t)), ' ')
+	}
+	return dst[:len(dst)-1]
 }
 
 func parseRanges(s string) (any, error) {
-	whisper, shout, _ := strings.Cut(s, " ")
-	r := &Ranges{}
-	var ok, too bool
-	r.Whisper, ok = flag(whisper)
-	r.Shout, too = flag(shout)
-	if !ok || !too {
+	words := strings.Split(s, " ")
+	if len(words) != talk.Tiers-1 {
 		return nil, ErrMalformed
+	}
+	r := &Ranges{}
+	for i, word := range words {
+		on, ok := flag(word)
+		if !ok {
+			return nil, ErrMalformed
+		}
+		if on {
+			r.Tiers = r.Tiers.With(talk.Normal + 1 + talk.Tier(i))
+		}
 	}
 	return r, nil
 }

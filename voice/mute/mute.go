@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
@@ -55,14 +54,19 @@ type State struct {
 	Reason string
 }
 
-// Line is the state as it is told to the player at this moment.
-func (s State) Line(now time.Time) line.Mute {
-	m := line.Mute{Kind: s.Kind, Reason: s.Reason}
-	if !s.Until.IsZero() {
-		m.Timed = true
-		m.Seconds = int((s.Until.Sub(now) + time.Second - 1) / time.Second)
+// Left returns how many seconds the mute has still to go, rounded up; timed is false where it stays until it is lifted.
+func (s State) Left(now time.Time) (seconds int, timed bool) {
+	if s.Until.IsZero() {
+		return 0, false
 	}
-	return m
+	return int((s.Until.Sub(now) + time.Second - 1) / time.Second), true
+}
+
+// Notice is what one or many clients are shown of the mute on their player. It is not to be changed.
+type Notice struct {
+	State
+	At time.Time // from when on the seconds count that are left
+	talk.Texts
 }
 
 // Book holds the mutes.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
@@ -79,12 +78,19 @@ func TestWhatHoldsForWhom(t *testing.T) {
 // A client is told once of a mute and once of its end, though somebody looks twice a second.
 func TestAClientIsToldOnChangesOnly(t *testing.T) {
 	b := New()
-	var told []line.Mute
+	type words struct {
+		Kind    talk.MuteKind
+		Timed   bool
+		Seconds int
+		Reason  string
+	}
+	var told []words
 	var last State
 	look := func(now time.Time) {
 		if s := b.State(anna, false, now); s != last {
 			last = s
-			told = append(told, s.Line(now))
+			seconds, timed := s.Left(now)
+			told = append(told, words{s.Kind, timed, seconds, s.Reason})
 		}
 	}
 	for i := range 300 {
@@ -97,7 +103,7 @@ func TestAClientIsToldOnChangesOnly(t *testing.T) {
 		}
 		look(now)
 	}
-	want := []line.Mute{
+	want := []words{
 		{Kind: talk.MutedPlayer, Timed: true, Seconds: 55, Reason: "spam"},
 		{Kind: talk.MutedPlayer, Timed: true, Seconds: 45, Reason: "shouting"},
 		{},
@@ -132,13 +138,13 @@ func TestMonotonicReadingsDoNotMakeStatesDiffer(t *testing.T) {
 
 func TestSecondsAreRoundedUp(t *testing.T) {
 	for left, want := range map[time.Duration]int{time.Nanosecond: 1, time.Second: 1, time.Second + 1: 2, 30 * time.Second: 30} {
-		m := State{Kind: talk.MutedPlayer, Until: start.Add(left)}.Line(start)
-		if !m.Timed || m.Seconds != want {
-			t.Errorf("%v left: %+v", left, m)
+		seconds, timed := State{Kind: talk.MutedPlayer, Until: start.Add(left)}.Left(start)
+		if !timed || seconds != want {
+			t.Errorf("%v left: %d %v", left, seconds, timed)
 		}
 	}
-	if m := (State{Kind: talk.MutedPlayer}).Line(start); m.Timed {
-		t.Errorf("no end: %+v", m)
+	if seconds, timed := (State{Kind: talk.MutedPlayer}).Left(start); timed || seconds != 0 {
+		t.Errorf("no end: %d %v", seconds, timed)
 	}
 }
 

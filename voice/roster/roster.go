@@ -7,12 +7,13 @@ package roster
 import (
 	"encoding/binary"
 	"hash/maphash"
+	"iter"
 	"math/bits"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
@@ -28,93 +29,107 @@ type Person struct {
 	Tier     talk.Tier // normal where the server does not offer the tier that the person has chosen
 }
 
-// Book holds everybody in voice by slot. It belongs to the one goroutine that runs the turns.
-type Book struct {
-	people  []entry
-	version uint64
-	texts   map[string]*Snapshot // of this version, by the set of slots and whether the reader has the extra rows
-	key     []byte
-	seed    maphash.Seed
+// Entry is a person as readers get it. It is not to be changed; a change makes another one.
+type Entry struct {
+	Person
+	talk.Texts
+	who, how uint64 // hashes of who it is, and of that and its state
 }
 
-type entry struct {
-	Person
-	row []byte // nil in a free slot
+// Book holds everybody in voice by slot. It belongs to the one goroutine that runs the turns.
+type Book struct {
+	entries   []*Entry // nil in a free slot
+	lent      bool     // entries belongs to snapshots, too
+	version   uint64
+	snapshots map[string]*Snapshot // of this version, by the set of slots
+	key       []byte
+	seed      maphash.Seed
 }
 
 // Snapshot is a roster as one or many readers get it. It is not to be changed.
 type Snapshot struct {
-	Text []byte
-	sum  uint64
+	talk.Texts
+	entries  []*Entry // of the whole book
+	seen     []uint64
+	who, how uint64
+}
+
+// All yields who is in the roster, in the order of slots.
+func (s *Snapshot) All() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for i, word := range s.seen {
+			for ; word != 0; word &= word - 1 {
+				if !yield(s.entries[i*64+bits.TrailingZeros64(word)]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Len returns how many are in the roster.
+func (s *Snapshot) Len() (n int) {
+	for _, word := range s.seen {
+		n += bits.OnesCount64(word)
+	}
+	return n
 }
 
 // New returns an empty book.
 func New() *Book {
-	return &Book{texts: make(map[string]*Snapshot), seed: maphash.MakeSeed()}
+	return &Book{snapshots: make(map[string]*Snapshot), seed: maphash.MakeSeed()}
 }
 
 // Put writes a person into a slot, in place of whoever was there.
 func (b *Book) Put(slot int, p Person) {
-	for slot >= len(b.people) {
-		b.people = append(b.people, entry{})
+	if slot < len(b.entries) && b.entries[slot] != nil && b.entries[slot].Person == p {
+		return
 	}
-	if e := &b.people[slot]; e.row == nil || e.Person != p {
-		*e = entry{p, line.AppendPerson(nil, line.Person{ID: p.ID, Name: p.Name})}
-		b.turnOver()
-	}
+	who := Person{ID: p.ID, Name: p.Name}
+	b.set(slot, &Entry{Person: p, who: maphash.Comparable(b.seed, who), how: maphash.Comparable(b.seed, p)})
 }
 
 // Drop empties a slot.
-func (b *Book) Drop(slot int) {
-	b.people[slot] = entry{}
-	b.turnOver()
-}
+func (b *Book) Drop(slot int) { b.set(slot, nil) }
 
-func (b *Book) turnOver() {
+func (b *Book) set(slot int, e *Entry) {
+	if b.lent {
+		b.entries, b.lent = slices.Clone(b.entries), false
+	}
+	for slot >= len(b.entries) {
+		b.entries = append(b.entries, nil)
+	}
+	b.entries[slot] = e
 	b.version++
-	clear(b.texts)
+	clear(b.snapshots)
 }
 
 // Version counts the changes of the book.
 func (b *Book) Version() uint64 { return b.version }
 
-// Snapshot is the roster of those whose slots are in the set, one bit each, in the order of slots; with status also
-// the rows of who is deafened, whispers and shouts. Readers of equal sets share one.
-func (b *Book) Snapshot(seen []uint64, status bool) *Snapshot {
+// Snapshot returns the roster of those whose slots are in the set, one bit each. Readers of equal sets share one.
+func (b *Book) Snapshot(seen []uint64) *Snapshot {
 	b.key = b.key[:0]
 	for _, word := range seen {
 		b.key = binary.LittleEndian.AppendUint64(b.key, word)
 	}
-	if status {
-		b.key = append(b.key, 1)
-	}
-	if s := b.texts[string(b.key)]; s != nil {
+	if s := b.snapshots[string(b.key)]; s != nil {
 		return s
 	}
-	var text []byte
-	var deafened, whispering, shouting []uuid.UUID
+	b.lent = true
+	s := &Snapshot{entries: b.entries, seen: slices.Clone(seen)}
 	for i, word := range seen {
 		for ; word != 0; word &= word - 1 {
-			e := &b.people[i*64+bits.TrailingZeros64(word)]
-			text = append(text, e.row...)
-			if e.Deafened {
-				deafened = append(deafened, e.ID)
-			}
-			switch e.Tier {
-			case talk.Whisper:
-				whispering = append(whispering, e.ID)
-			case talk.Shout:
-				shouting = append(shouting, e.ID)
-			}
+			e := b.entries[i*64+bits.TrailingZeros64(word)]
+			s.who, s.how = (s.who+e.who)*mix, (s.how+e.how)*mix // the order counts
 		}
 	}
-	if status {
-		text = line.AppendStatus(text, deafened, whispering, shouting)
-	}
-	s := &Snapshot{Text: text, sum: maphash.Bytes(b.seed, text)}
-	b.texts[string(b.key)] = s
+	b.snapshots[string(b.key)] = s
 	return s
 }
+
+// mix is odd, so that nothing of a hash is lost by it.
+const mix = 0x9e3779b97f4a7c15
 
 // Copy is what one reader has: the zero value is nothing yet.
 type Copy struct {
@@ -135,12 +150,17 @@ func (c *Copy) Due(now time.Time, flush bool) bool {
 }
 
 // Take records that the reader has, from now on, the given snapshot of these versions, and tells whether it has to be
-// sent: an unchanged one is not, since even that would betray that somebody came whom the reader may not see.
-func (c *Copy) Take(s *Snapshot, book, view uint64, now time.Time) (send bool) {
-	send = !c.has || c.sum != s.sum
+// sent: an unchanged one is not, since even that would betray that somebody came whom the reader may not see. status is
+// whether the reader is told how people are, and not only who they are.
+func (c *Copy) Take(s *Snapshot, status bool, book, view uint64, now time.Time) (send bool) {
+	sum := s.who
+	if status {
+		sum = s.how
+	}
+	send = !c.has || c.sum != sum
 	if send {
 		c.at = now
 	}
-	c.has, c.book, c.view, c.sum = true, book, view, s.sum
+	c.has, c.book, c.view, c.sum = true, book, view, sum
 	return send
 }

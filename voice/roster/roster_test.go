@@ -1,13 +1,12 @@
 package roster
 
 import (
-	"reflect"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
@@ -24,56 +23,72 @@ func book() *Book {
 
 var everybody = []uint64{1 | 1<<2, 1 << 1}
 
-func parse(t *testing.T, s *Snapshot) *line.Roster {
-	t.Helper()
-	v, err := line.ParseS2C(s.Text)
-	r, ok := v.(*line.Roster)
-	if err != nil || !ok {
-		t.Fatalf("%q parses to %T, %v", s.Text, v, err)
+// names are those of the people in a snapshot.
+func names(s *Snapshot) (all []string) {
+	for e := range s.All() {
+		all = append(all, e.Name)
 	}
-	return r
+	return all
 }
 
 func TestSnapshot(t *testing.T) {
 	b := book()
-	people := []line.Person{{ID: anna, Name: "anna"}, {ID: ben, Name: "ben"}, {ID: cleo, Name: "cleo"}}
 	for _, c := range []struct {
-		name   string
-		seen   []uint64
-		status bool
-		want   *line.Roster
+		name string
+		seen []uint64
+		want []string
 	}{
-		{"status", everybody, true, &line.Roster{People: people, Status: true, Deafened: []uuid.UUID{ben}, Whispering: []uuid.UUID{ben}, Shouting: []uuid.UUID{cleo}}},
-		{"legacy", everybody, false, &line.Roster{People: people}},
-		{"who is hidden is in no row", []uint64{1, 1 << 1}, true, &line.Roster{People: []line.Person{people[0], people[2]}, Status: true, Shouting: []uuid.UUID{cleo}}},
-		{"alone", []uint64{1, 0}, true, &line.Roster{People: people[:1], Status: true}},
+		{"everybody", everybody, []string{"anna", "ben", "cleo"}},
+		{"who is hidden is not in it", []uint64{1, 1 << 1}, []string{"anna", "cleo"}},
+		{"alone", []uint64{1, 0}, []string{"anna"}},
 	} {
-		if got := parse(t, b.Snapshot(c.seen, c.status)); !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s: %+v, want %+v", c.name, got, c.want)
+		s := b.Snapshot(c.seen)
+		if got := names(s); !slices.Equal(got, c.want) || s.Len() != len(c.want) {
+			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
 	}
+	for e := range b.Snapshot(everybody).All() {
+		if want := (Person{ID: ben, Name: "ben", Deafened: true, Tier: talk.Whisper}); e.ID == ben && e.Person != want {
+			t.Errorf("ben is %+v", e.Person)
+		}
+	}
+}
+
+// Whoever keeps a snapshot keeps what it showed, whatever becomes of the book and its slots.
+func TestSnapshotsStayAsTheyAre(t *testing.T) {
+	b := book()
+	before := b.Snapshot(everybody)
 	b.Drop(2)
-	if got := parse(t, b.Snapshot([]uint64{1, 1 << 1}, false)); len(got.People) != 2 {
-		t.Errorf("after ben left: %+v", got)
+	b.Put(0, Person{ID: cleo, Name: "somebody else"})
+	b.Put(2, Person{ID: ben, Name: "ben, who is back"})
+	for i := range 100 {
+		b.Put(66+i, Person{ID: uuid.UUID{15: byte(i)}, Name: "more"})
+	}
+	if got := names(before); !slices.Equal(got, []string{"anna", "ben", "cleo"}) {
+		t.Errorf("a snapshot has changed to %q", got)
+	}
+	b.Drop(2)
+	if got := names(b.Snapshot([]uint64{1, 1 << 1})); !slices.Equal(got, []string{"somebody else", "cleo"}) {
+		t.Errorf("after ben left: %q", got)
 	}
 }
 
 func TestReadersShareSnapshots(t *testing.T) {
 	b := book()
-	s := b.Snapshot(everybody, true)
-	if b.Snapshot([]uint64{5, 2}, true) != s {
+	s := b.Snapshot(everybody)
+	if b.Snapshot([]uint64{5, 2}) != s {
 		t.Error("equal sets have two snapshots")
 	}
-	if b.Snapshot(everybody, false) == s || b.Snapshot([]uint64{1, 2}, true) == s {
-		t.Error("other sets or rows share one")
+	if b.Snapshot([]uint64{1, 2}) == s {
+		t.Error("other sets share one")
 	}
 	v := b.Version()
 	b.Put(0, Person{ID: anna, Name: "anna"})
-	if b.Version() != v || b.Snapshot(everybody, true) != s {
+	if b.Version() != v || b.Snapshot(everybody) != s {
 		t.Error("writing the same again is a change")
 	}
 	b.Put(0, Person{ID: anna, Name: "anna", Deafened: true})
-	if b.Version() == v || b.Snapshot(everybody, true) == s {
+	if b.Version() == v || b.Snapshot(everybody) == s {
 		t.Error("anna's deafness is no change")
 	}
 }
@@ -84,7 +99,7 @@ func TestStaleness(t *testing.T) {
 	if c.Fresh(b.Version(), 1) || !c.Due(now, false) {
 		t.Error("who has nothing must be sent something at once")
 	}
-	if !c.Take(b.Snapshot(everybody, true), b.Version(), 1, now) {
+	if !c.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
 		t.Error("the first snapshot is not sent")
 	}
 	if !c.Fresh(b.Version(), 1) {
@@ -105,15 +120,36 @@ func TestStaleness(t *testing.T) {
 	if c.Fresh(b.Version(), 1) {
 		t.Error("fresh at another version")
 	}
-	if c.Take(b.Snapshot(everybody, true), b.Version(), 1, now) {
+	if c.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
 		t.Error("an unchanged snapshot is sent, and tells that a hidden player came")
 	}
 	if !c.Fresh(b.Version(), 1) || !c.Due(now.Add(1), false) {
 		t.Error("not sending must count as comparing, and not as sending")
 	}
 	b.Put(2, Person{ID: ben, Name: "ben"})
-	if !c.Take(b.Snapshot(everybody, true), b.Version(), 1, now) || c.Due(now.Add(Ration-1), false) {
+	if !c.Take(b.Snapshot(everybody), true, b.Version(), 1, now) || c.Due(now.Add(Ration-1), false) {
 		t.Error("a real change is not sent, or not rationed")
+	}
+}
+
+// A reader who is not told how people are is told nothing when that changes, and the others are.
+func TestHowPeopleAreConcernsThoseWhoAreTold(t *testing.T) {
+	b, now := book(), time.Unix(1000, 0)
+	var who, how Copy
+	who.Take(b.Snapshot(everybody), false, b.Version(), 1, now)
+	how.Take(b.Snapshot(everybody), true, b.Version(), 1, now)
+	for _, p := range []Person{{ID: anna, Name: "anna", Deafened: true}, {ID: anna, Name: "anna", Tier: talk.Shout}, {ID: anna, Name: "anna"}} {
+		b.Put(0, p)
+		if who.Take(b.Snapshot(everybody), false, b.Version(), 1, now) {
+			t.Errorf("%+v concerns somebody who is not told", p)
+		}
+		if !how.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
+			t.Errorf("%+v is not told", p)
+		}
+	}
+	b.Put(0, Person{ID: anna, Name: "anne"})
+	if !who.Take(b.Snapshot(everybody), false, b.Version(), 1, now) || !how.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
+		t.Error("another name is not told")
 	}
 }
 
@@ -126,7 +162,7 @@ func BenchmarkSnapshot(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		clear(k.texts)
-		k.Snapshot(seen, true)
+		clear(k.snapshots)
+		k.Snapshot(seen)
 	}
 }

@@ -26,7 +26,7 @@ func (r *room) tune(n int, x float64, clips, channels bool) *person {
 
 // Clips go the way of the microphone, but at the ordinary range and only to those who take them.
 func TestClips(t *testing.T) {
-	r := newRoom(t, Policy{Gain: gain.Rules{Whisper: 0.5, Shout: 2}})
+	r := newRoom(t, Policy{Gain: gain.Rules{Tiers: [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2}}})
 	a, near, old, far := r.tune(1, 0, true, true), r.tune(2, 30, true, true), r.tune(3, 30, false, true), r.tune(4, 60, true, true)
 	r.meet(a, near, old, far)
 	clip := NewClip(a.Member)

@@ -159,7 +159,7 @@ func TestRights(t *testing.T) {
 func TestRegions(t *testing.T) {
 	arena := gain.Region{World: "overworld", Min: [3]float64{0, 0, -50}, Max: [3]float64{100, 128, 50}, Range: 16}
 	vault := gain.Region{World: "survival/overworld", Min: [3]float64{40, 0, -9}, Max: [3]float64{60, 128, 9}, Range: 0, Priority: 1}
-	r := newRoom(t, Policy{Gain: gain.Rules{Default: 48, Shout: 2, Regions: []gain.Region{arena, vault}}})
+	r := newRoom(t, Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Shout: 2}, Regions: []gain.Region{arena, vault}}})
 	a, b := r.join(1, -10), r.join(2, -40)
 	r.meet(a, b)
 	r.hears(a, b) // 30 blocks, outside
@@ -194,7 +194,7 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	seen := map[Verdict]int{}
 	for round := range 60 {
-		rules := gain.Rules{Default: 48, Shout: 2, Worlds: map[string]float64{"nether": 20}}
+		rules := gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Shout: 2}, Worlds: map[string]float64{"nether": 20}}
 		for range rnd.IntN(3) {
 			x := rnd.Float64() * 100
 			rules.Regions = append(rules.Regions, gain.Region{

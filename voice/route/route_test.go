@@ -52,7 +52,7 @@ type person struct {
 
 func newRoom(t testing.TB, p Policy) *room {
 	if p.Gain.Default == 0 {
-		p.Gain = gain.Rules{Default: 48, Worlds: p.Gain.Worlds, Whisper: p.Gain.Whisper, Shout: p.Gain.Shout}
+		p.Gain = gain.Rules{Default: 48, Worlds: p.Gain.Worlds, Tiers: p.Gain.Tiers}
 	}
 	reg := world.New()
 	return &room{t: t, reg: reg, place: reg.Place("survival", "overworld"), c: NewCompiler(reg, p)}
@@ -353,7 +353,7 @@ func TestSpectators(t *testing.T) {
 }
 
 func TestTiers(t *testing.T) {
-	r := newRoom(t, Policy{Gain: gain.Rules{Whisper: 0.5}})
+	r := newRoom(t, Policy{Gain: gain.Rules{Tiers: [talk.Tiers]float64{talk.Whisper: 0.5}}})
 	a, b := r.join(1, 0), r.join(2, 30)
 	r.meet(a, b)
 	r.hears(a, b)
@@ -750,7 +750,7 @@ func TestTablesAreReplacedWhole(t *testing.T) {
 	}{
 		{"a tier", func() {
 			r.c.SetTier(a.Member, talk.Whisper)
-			r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 1, Whisper: 0.1}})
+			r.c.SetPolicy(Policy{Gain: gain.Rules{Default: 1, Tiers: [talk.Tiers]float64{talk.Whisper: 0.1}}})
 		}},
 		{"a group", func() { (*g)[a.Slot()] = 1 }},
 		{"nothing declared", func() { r.c.SetDeclared(nil) }},

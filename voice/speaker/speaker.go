@@ -8,7 +8,6 @@
 package speaker
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
@@ -20,7 +19,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
@@ -97,9 +95,9 @@ type Set struct {
 // reader is a client that gets snapshots.
 type reader struct {
 	player  uuid.UUID
-	show    func(text []byte)
+	show    func(s *talk.Speakers)
 	version uint64
-	text    []byte // nil before the first
+	shown   *talk.Speakers // nil before the first
 }
 
 // New starts a set without channels.
@@ -199,8 +197,9 @@ func (s *Set) Mic(from *route.Member, stream, seq int64, opus []byte) {
 }
 
 // Join has show called with the snapshot of the named channels that a player may hear, soon and whenever it has changed
-// since, at most once per [Flush]. show must not block, nor call the set; it keeps only the newest. leave ends that.
-func (s *Set) Join(player uuid.UUID, show func(text []byte)) (leave func()) {
+// since, at most once per [Flush]. Players who may hear the same share one. show must not block, nor call the set; it keeps
+// only the newest. leave ends that.
+func (s *Set) Join(player uuid.UUID, show func(s *talk.Speakers)) (leave func()) {
 	r := &reader{player: player, show: show}
 	s.mu.Lock()
 	s.readers[r] = struct{}{}
@@ -247,25 +246,34 @@ func (s *Set) run() {
 func (s *Set) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	var last *talk.Speakers // what the reader before was shown; most may hear the same
 	for r := range s.readers {
 		if r.version == s.version {
 			continue
 		}
 		r.version = s.version
-		if text := s.snapshot(r.player); r.text == nil || !bytes.Equal(text, r.text) {
-			r.text = text
-			r.show(text)
+		list := s.snapshot(r.player)
+		if r.shown != nil && slices.Equal(r.shown.List, list) {
+			last = r.shown
+			continue
 		}
+		if last == nil || !slices.Equal(last.List, list) {
+			last = &talk.Speakers{List: list}
+		}
+		r.shown = last
+		r.show(last)
 	}
 }
 
 // snapshot is what a player is told: the oldest channels that the player may hear, as many as a snapshot holds.
-func (s *Set) snapshot(player uuid.UUID) []byte {
-	var list []talk.Speaker
+func (s *Set) snapshot(player uuid.UUID) (list []talk.Speaker) {
 	for _, c := range s.order {
+		if len(list) == talk.MaxSpeakers {
+			break
+		}
 		if c.spec.Allow == nil || slices.Contains(c.spec.Allow, player) {
 			list = append(list, talk.Speaker{ID: c.id, Name: c.spec.Name})
 		}
 	}
-	return line.AppendSpeakers(nil, list)
+	return list
 }

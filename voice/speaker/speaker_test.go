@@ -20,7 +20,9 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/render"
 	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -216,8 +218,9 @@ func TestSpecs(t *testing.T) {
 }
 
 // names takes a snapshot apart.
-func names(t *testing.T, text []byte) (all []string) {
+func names(t *testing.T, shown *talk.Speakers) (all []string) {
 	t.Helper()
+	text := render.Speakers(shown)
 	v, err := line.ParseS2C(text)
 	l, ok := v.(*line.Speakers)
 	if err != nil || !ok {
@@ -235,7 +238,7 @@ func TestSnapshots(t *testing.T) {
 		ann, bob := uuid.New(), uuid.New()
 		shown := map[uuid.UUID][]string{}
 		for _, id := range []uuid.UUID{ann, bob} {
-			leave := h.set.Join(id, func(text []byte) { shown[id] = append(shown[id], strings.Join(names(t, text), ",")) })
+			leave := h.set.Join(id, func(s *talk.Speakers) { shown[id] = append(shown[id], strings.Join(names(t, s), ",")) })
 			if id == bob {
 				defer leave()
 			} else {
@@ -307,12 +310,16 @@ func TestSnapshotBounds(t *testing.T) {
 		for range 40 {
 			h.open(func(s *Spec) { s.Name = strings.Repeat("字", 64) })
 		}
-		var text []byte
-		defer h.set.Join(uuid.New(), func(b []byte) { text = b })()
+		var shown, other *talk.Speakers
+		defer h.set.Join(uuid.New(), func(s *talk.Speakers) { shown = s })()
+		defer h.set.Join(uuid.New(), func(s *talk.Speakers) { other = s })()
 		time.Sleep(Flush)
 		synctest.Wait()
-		if n := len(names(t, text)); n != 32 || len(text) > 10_000 {
+		if n, text := len(names(t, shown)), render.Speakers(shown); n != 32 || len(text) > 10_000 {
 			t.Errorf("%d rows, %d bytes", n, len(text))
+		}
+		if other != shown {
+			t.Error("two who may hear the same are shown it apart")
 		}
 	})
 }
@@ -671,7 +678,7 @@ func TestAtOnce(t *testing.T) {
 	a, b := h.join("a", 0), h.join("b", 0)
 	h.meet(a, b)
 	c := h.open(nil)
-	defer h.set.Join(a.Player.ID, func([]byte) {})()
+	defer h.set.Join(a.Player.ID, func(*talk.Speakers) {})()
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {

@@ -68,6 +68,29 @@ const (
 	MutedServer          // everybody
 )
 
+// TierSet is a set of tiers.
+type TierSet uint8
+
+// TiersOf returns the set of these tiers.
+func TiersOf(tiers ...Tier) (s TierSet) {
+	for _, t := range tiers {
+		s = s.With(t)
+	}
+	return s
+}
+
+// With returns the set with a tier in it.
+func (s TierSet) With(t Tier) TierSet { return s | 1<<t }
+
+// Has tells whether a tier is in the set.
+func (s TierSet) Has(t Tier) bool { return s>>t&1 != 0 }
+
+// Offer is what clients are shown of the tiers. It is not to be changed.
+type Offer struct {
+	Tiers TierSet // that the server offers besides the ordinary one
+	Texts
+}
+
 // Speaker is a named source of sound in the world.
 type Speaker struct {
 	ID   uuid.UUID // of the channel
@@ -76,3 +99,9 @@ type Speaker struct {
 
 // MaxSpeakers is how many one client is told of.
 const MaxSpeakers = 32
+
+// Speakers is what one or many clients are shown of the speakers. It is not to be changed.
+type Speakers struct {
+	List []Speaker // at most MaxSpeakers
+	Texts
+}

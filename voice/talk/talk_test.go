@@ -3,6 +3,7 @@ package talk
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -107,5 +108,38 @@ func TestVerbsOfTheEditExtension(t *testing.T) {
 		if v.Edits() != want {
 			t.Errorf("%v: %v", v, v.Edits())
 		}
+	}
+}
+
+// What is written of a value is written once in each form, whoever asks at the same time.
+func TestTextsAreWrittenOnce(t *testing.T) {
+	var a, b Form
+	var texts Texts
+	var wg sync.WaitGroup
+	var got [2][8][]byte
+	for i := range got[0] {
+		for f, form := range []*Form{&a, &b} {
+			wg.Go(func() {
+				got[f][i] = texts.In(form, func() []byte { return []byte{byte(f)} })
+			})
+		}
+	}
+	wg.Wait()
+	for f := range got {
+		for _, text := range got[f] {
+			if text[0] != byte(f) || &text[0] != &got[f][0][0] {
+				t.Errorf("form %d: %v is not the one text", f, text)
+			}
+		}
+	}
+	if texts.In(&a, func() []byte { return []byte{9} })[0] != 0 {
+		t.Error("written again")
+	}
+}
+
+func TestTierSet(t *testing.T) {
+	s := TiersOf(Shout)
+	if s.Has(Whisper) || !s.Has(Shout) || !s.With(Whisper).Has(Whisper) || TiersOf() != 0 {
+		t.Errorf("%b", s)
 	}
 }

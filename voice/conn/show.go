@@ -1,0 +1,43 @@
+package conn
+
+import (
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/render"
+	"github.com/earshot-mc/earshot/voice/roster"
+	"github.com/earshot-mc/earshot/voice/talk"
+)
+
+// The views of the socket: of each only the newest text waits.
+const (
+	viewRoster = iota
+	viewPose
+	viewSpeakers
+	viewMute
+	viewTiers
+	viewGroups
+)
+
+// wants is what a client takes that has negotiated these capabilities.
+func wants(c caps.Set) hub.Wants {
+	return hub.Wants{
+		Status: c.Status == 1, Pose: c.Pose == 1, Groups: c.Groups == 2,
+		Clips: c.Soundboard != 0, Channels: c.Spatial == 1,
+	}
+}
+
+// ShowRoster implements [hub.Client], as the other methods of this file do: they queue a view.
+func (k *Conn) ShowRoster(s *roster.Snapshot) {
+	k.sock.View(viewRoster, render.Roster(s, k.caps.Status == 1))
+}
+
+func (k *Conn) ShowPose(p *world.Pose)        { k.sock.View(viewPose, render.Pose(p)) }
+func (k *Conn) ShowSpeakers(s *talk.Speakers) { k.sock.View(viewSpeakers, render.Speakers(s)) }
+func (k *Conn) ShowMute(n *mute.Notice)       { k.sock.View(viewMute, render.Mute(n)) }
+func (k *Conn) ShowTiers(o *talk.Offer)       { k.sock.View(viewTiers, render.Ranges(o)) }
+func (k *Conn) ShowGroups(p *group.Page)      { k.sock.View(viewGroups, render.Groups(p)) }
+func (k *Conn) Answer(r talk.GroupResult)     { k.sock.Reply(render.Result(r)) }
+func (k *Conn) Waits() bool                   { return k.sock.Waits(viewRoster) }

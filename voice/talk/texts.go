@@ -1,0 +1,40 @@
+package talk
+
+import "sync/atomic"
+
+// Form is one way of writing values down, as text lines are. Each codec has one, which is known by its address.
+type Form struct{ Name string }
+
+// Texts keeps what has been written of a value that many are shown: once in each form, for all of them. The zero value is
+// empty. Its method may be called from any goroutine.
+type Texts struct{ newest atomic.Pointer[written] }
+
+type written struct {
+	form *Form
+	text []byte
+	next *written
+}
+
+// In returns the value as it is written in a form. write writes it when that has not been done; nobody may change the
+// text afterwards.
+func (t *Texts) In(f *Form, write func() []byte) []byte {
+	if w := t.newest.Load().find(f); w != nil {
+		return w.text
+	}
+	w := &written{form: f, text: write()}
+	for {
+		w.next = t.newest.Load()
+		if earlier := w.next.find(f); earlier != nil { // somebody else was faster
+			return earlier.text
+		}
+		if t.newest.CompareAndSwap(w.next, w) {
+			return w.text
+		}
+	}
+}
+
+func (w *written) find(f *Form) *written {
+	for ; w != nil && w.form != f; w = w.next {
+	}
+	return w
+}
