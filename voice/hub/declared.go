@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"math"
 	"slices"
 
 	"github.com/google/uuid"
@@ -32,7 +31,7 @@ func (h *Hub) relate() error {
 	}
 	t := &h.declarations
 	t.Reset()
-	h.views, h.reached = h.views[:0], h.reached[:0]
+	h.views = h.views[:0]
 	for _, m := range h.members {
 		var f relation.Flags
 		if m.mute.Kind != talk.NotMuted {
@@ -42,9 +41,9 @@ func (h *Hub) relate() error {
 			f |= relation.Deafened
 		}
 		slot := m.Slot()
-		t.Participant(slot, m.session, f)
+		t.Participant(slot, f)
 		for slot >= len(h.views) {
-			h.views, h.reached = append(h.views, nil), append(h.reached, math.MaxUint64)
+			h.views = append(h.views, nil)
 		}
 		h.views[slot] = m.Sees() // what it sees changes in place
 		if !h.unlimited {
@@ -57,8 +56,8 @@ func (h *Hub) relate() error {
 		}
 		return 0, false
 	})
-	// Who has been told of whom is kept by the routes themselves, for declared voices and for others alike.
-	table, err := h.relation.Compile(t, h.views, h.reached)
+	// Who has been told of whom is kept by the routes, for declared voices and for others alike.
+	table, err := h.relation.Compile(t, h.views)
 	if err != nil {
 		return err
 	}

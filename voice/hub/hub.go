@@ -91,10 +91,9 @@ type Member struct {
 	shown      *world.Pose
 	shownAt    time.Time
 
-	session uint64 // differs from that of every other member
-	bits    Bits
-	judged  bool       // whether bits and mute are in force as they are
-	mute    mute.State // of now
+	bits   Bits
+	judged bool       // whether bits and mute are in force as they are
+	mute   mute.State // of now
 	// What it has been told.
 	muteShown *mute.Notice
 	offer     *talk.Offer
@@ -144,7 +143,6 @@ type Hub struct {
 	took     time.Duration   // the last turn, but for the looks
 	poses    int             // members with pose
 
-	sessions    uint64
 	offer       *talk.Offer  // which tiers there are
 	notice      *mute.Notice // the last that was shown to anybody
 	groups      *group.State
@@ -163,7 +161,6 @@ type Hub struct {
 	declarations relation.Turn
 	declared     *relation.Table // nil: nothing
 	views        [][]uint64
-	reached      []uint64
 	undeclared   []string
 	refused      bool // the last turn was: nothing may be published before another one
 	unlimited    bool // in tests of that: declarations may break the rule of who sees whom
@@ -388,8 +385,6 @@ func (h *Hub) add(m *Member) {
 	h.byID[m.Player.ID] = m
 	h.players = nil // look whether the player is still there
 	h.compiler.Add(&m.Member)
-	h.sessions++
-	m.session = h.sessions
 	h.groups.Enter(m.Player.ID, m.Slot())
 	h.enter(m)
 	if m.wants.Pose {

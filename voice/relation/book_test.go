@@ -19,7 +19,7 @@ func declared(t *testing.T, b *Book) ([]string, []string) {
 	t.Helper()
 	turn := turnOf(people)
 	b.Declare(turn, slotOf)
-	table, err := NewCompiler().Compile(turn, everybody(people), nil)
+	table, err := NewCompiler().Compile(turn, everybody(people))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,8 +3,9 @@
 //
 // It promises silence by default: nothing is implied, what is not declared is not heard, and a name that nobody has
 // declared connects nobody. It promises further that no table ever gives a voice to somebody who is not shown the
-// speaker, that a route which is new stays inert until its listener has been told of the speaker, and that one which is
-// taken away is gone with the table that lacks it. It knows connections by the slots that the caller gives them.
+// speaker, and that a route which is taken away is gone with the table that lacks it. It knows connections by the slots that
+// the caller gives them, and nothing of what anybody has been told: see [route.Compiler.Tell], which holds for declared
+// voices as for all others.
 package relation
 
 import (
@@ -35,8 +36,8 @@ type Turn struct {
 }
 
 type participant struct {
-	session uint64 // 0: nobody
-	flags   Flags
+	here  bool
+	flags Flags
 }
 
 type domain struct {
@@ -73,13 +74,12 @@ func (t *Turn) Reset() {
 	t.sights, t.given = t.sights[:0], nil
 }
 
-// Participant says who is in a slot. The session tells one connection from any other that the slot has held or will
-// hold; it is never 0.
-func (t *Turn) Participant(slot int, session uint64, f Flags) {
+// Participant says that somebody is in a slot.
+func (t *Turn) Participant(slot int, f Flags) {
 	for slot >= len(t.participants) {
 		t.participants = append(t.participants, participant{})
 	}
-	t.participants[slot] = participant{session, f}
+	t.participants[slot] = participant{true, f}
 }
 
 // Domain declares a domain whose members all hear each other. Declared again, it has all the members of both times.
@@ -126,40 +126,25 @@ func (u *Unseen) Error() string {
 
 // Compiler makes tables. It belongs to the one goroutine that runs the turns.
 type Compiler struct {
-	last      *Table
-	listeners []listener // by slot
+	last *Table
 
 	// Scratch of one turn.
-	words   int
-	hears   []uint64 // words for each slot: whom it hears
-	silent  set
-	changed set // slots in which somebody else is than in the last accepted turn
+	words  int
+	hears  []uint64 // words for each slot: whom it hears
+	silent set
 }
 
-// listener is what is remembered of a slot from turn to turn.
-type listener struct {
-	session uint64
-	view    set     // whom the last accepted turn showed it
-	stages  []stage // oldest first
-}
-
-// stage is whom a view showed that the ones before had not. It is never changed.
-type stage struct {
-	version uint64
-	fresh   set
-}
-
-// NewCompiler returns a compiler whose first table is version 1.
+// NewCompiler returns a compiler. Before its first turn nobody hears anybody.
 func NewCompiler() *Compiler { return &Compiler{last: &Table{}} }
 
 // Compile makes the table of a turn. views has, by listener's slot, the slots of those whom that listener's view of this
-// turn shows. reached has, by listener's slot, the version whose view the listener is known to have received, 0 for none.
+// turn shows.
 //
-// The table is to be published before any view of its version is sent: what it takes away is silent before anybody is
-// told, and what it grants stays silent until they are. When a listener would hear somebody whom its view does not show,
-// the turn is refused whole: Compile returns the former table and [*Unseen], and no view of that turn may be sent. See
-// [Table.Holds] for what a table that is kept means for slots that have changed hands.
-func (c *Compiler) Compile(t *Turn, views [][]uint64, reached []uint64) (*Table, error) {
+// The table is to be published before any view of its turn is sent, so that what it takes away is silent before anybody is
+// told. When a listener would hear somebody whom its view does not show, the turn is refused whole: Compile returns the
+// former table and [*Unseen], and no view of that turn may be sent. The slots of a table that is kept are those of its own
+// turn.
+func (c *Compiler) Compile(t *Turn, views [][]uint64) (*Table, error) {
 	n := len(t.participants)
 	c.words = (n + 63) / 64
 	undeclared := c.relate(t)
@@ -174,19 +159,8 @@ func (c *Compiler) Compile(t *Turn, views [][]uint64, reached []uint64) (*Table,
 			}
 		}
 	}
-	out := &Table{
-		version: c.last.version + 1, words: c.words, hearers: transposed(c.hears, n, c.words),
-		sessions: make([]uint64, n), pending: make([][]stage, n), Undeclared: undeclared,
-	}
-	for slot, p := range t.participants {
-		out.sessions[slot] = p.session
-	}
-	c.noteChanges(t)
-	for slot := range n {
-		out.pending[slot] = c.show(slot, out.version, at(views, slot), at(reached, slot))
-	}
-	c.last = out
-	return out, nil
+	c.last = &Table{slots: n, words: c.words, hearers: transposed(c.hears, n, c.words), Undeclared: undeclared}
+	return c.last, nil
 }
 
 // at is s[i], or nothing.
@@ -245,13 +219,13 @@ func (c *Compiler) relate(t *Turn) (undeclared []string) {
 		c.silent[i] = ^uint64(0) // also those whom nobody is
 	}
 	for slot, p := range t.participants {
-		if p.session != 0 && p.flags&(Muted|Suppressed) == 0 {
+		if p.here && p.flags&(Muted|Suppressed) == 0 {
 			c.silent.del(slot)
 		}
 	}
 	for slot, p := range t.participants {
 		row := c.row(slot)
-		if p.session == 0 || p.flags&Deafened != 0 {
+		if !p.here || p.flags&Deafened != 0 {
 			clear(row)
 			continue
 		}
@@ -262,54 +236,3 @@ func (c *Compiler) relate(t *Turn) (undeclared []string) {
 	}
 	return undeclared
 }
-
-// noteChanges compares who is where with the last accepted turn.
-func (c *Compiler) noteChanges(t *Turn) {
-	n := len(t.participants)
-	for n > len(c.listeners) {
-		c.listeners = append(c.listeners, listener{})
-	}
-	clear(c.listeners[n:])
-	c.changed = blank(c.changed, c.words)
-	for slot, p := range t.participants {
-		if l := &c.listeners[slot]; l.session != p.session {
-			*l = listener{session: p.session}
-			c.changed.add(slot)
-		}
-	}
-}
-
-// show notes whom a listener's view of this version shows, and returns whom it may not have been told of yet.
-func (c *Compiler) show(slot int, version uint64, view []uint64, reached uint64) []stage {
-	l := &c.listeners[slot]
-	// A new slice each time: the former one is in a table.
-	l.stages = slices.DeleteFunc(slices.Clone(l.stages), func(s stage) bool { return s.version <= reached })
-	fresh := false
-	for i := range c.words {
-		if at(view, i)&^(at(l.view, i)&^c.changed[i]) != 0 {
-			fresh = true
-			break
-		}
-	}
-	if fresh {
-		s := stage{version, make(set, c.words)}
-		for i := range s.fresh {
-			s.fresh[i] = at(view, i) &^ (at(l.view, i) &^ c.changed[i])
-		}
-		l.stages = append(l.stages, s)
-	}
-	if len(l.stages) > maxStages {
-		// The two oldest become one of the later version, which only keeps some routes inert for longer.
-		first, second := l.stages[0], l.stages[1]
-		both := make(set, max(len(first.fresh), len(second.fresh)))
-		both.join(first.fresh)
-		both.join(second.fresh)
-		l.stages = append([]stage{{second.version, both}}, l.stages[2:]...)
-	}
-	l.view = blank(l.view, c.words)
-	copy(l.view, view)
-	return l.stages
-}
-
-// maxStages bounds how many versions of one listener are told apart while it has reached none of them.
-const maxStages = 4

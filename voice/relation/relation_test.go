@@ -29,30 +29,23 @@ func everybody(n int) [][]uint64 {
 	return views
 }
 
-// all is everybody being where nothing is new to them.
-func all(n int) []uint64 {
-	reached := make([]uint64, n)
-	for i := range reached {
-		reached[i] = 1 << 40
-	}
-	return reached
-}
-
-// turnOf has everybody in it, each in its own session.
+// turnOf has everybody in it.
 func turnOf(n int) *Turn {
 	t := &Turn{}
 	for i := range n {
-		t.Participant(i, uint64(i)+1, 0)
+		t.Participant(i, 0)
 	}
 	return t
 }
+
+func hears(t *Table, speaker, listener int) bool { return set(t.Hearers(speaker)).has(listener) }
 
 // pairs names who hears whom, like "alice>bob".
 func pairs(t *Table, n int) (out []string) {
 	names := []string{"alice", "bob", "carol", "dave"}
 	for s := range n {
 		for l := range n {
-			if t.Hears(s, l, 1<<40) {
+			if hears(t, s, l) {
 				out = append(out, names[s]+">"+names[l])
 			}
 		}
@@ -107,7 +100,7 @@ func TestTheThreePrimitives(t *testing.T) {
 	} {
 		turn := turnOf(people)
 		c.declare(turn)
-		table, err := NewCompiler().Compile(turn, everybody(people), nil)
+		table, err := NewCompiler().Compile(turn, everybody(people))
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
@@ -134,8 +127,8 @@ func TestFlagsAreCompiledIn(t *testing.T) {
 		turn := turnOf(people)
 		turn.Domain("RED", alice, bob)
 		turn.Edge(carol, bob)
-		turn.Participant(bob, bob+1, c.flags)
-		table, err := NewCompiler().Compile(turn, everybody(people), nil)
+		turn.Participant(bob, c.flags)
+		table, err := NewCompiler().Compile(turn, everybody(people))
 		if got := pairs(table, people); err != nil || !slices.Equal(got, c.want) {
 			t.Errorf("flags %b: %v, want %v (%v)", c.flags, got, c.want, err)
 		}
@@ -143,10 +136,12 @@ func TestFlagsAreCompiledIn(t *testing.T) {
 }
 
 func TestWhoLeftTakesPartInNothing(t *testing.T) {
-	turn := turnOf(people)
+	turn := &Turn{}
+	for _, slot := range []int{alice, carol, dave} {
+		turn.Participant(slot, 0)
+	}
 	turn.Domain("RED", alice, bob, carol)
-	turn.Participant(bob, 0, 0)
-	table, err := NewCompiler().Compile(turn, everybody(people), nil)
+	table, err := NewCompiler().Compile(turn, everybody(people))
 	if got := pairs(table, people); err != nil || !slices.Equal(got, []string{"alice>carol", "carol>alice"}) {
 		t.Errorf("%v (%v)", got, err)
 	}
@@ -158,14 +153,14 @@ func TestNothingOutlivesItsTurn(t *testing.T) {
 	turn.Listen(carol, "RED")
 	turn.Edge(dave, alice)
 	turn.Sight(bob, []uint64{0})
-	c.Compile(turn, everybody(people), all(people))
+	c.Compile(turn, everybody(people))
 	turn.Reset()
 	for i := range people {
-		turn.Participant(i, uint64(i)+1, 0)
+		turn.Participant(i, 0)
 	}
 	turn.Domain("BLUE", bob, dave)
 	turn.Listen(carol, "RED")
-	table, err := c.Compile(turn, everybody(people), all(people))
+	table, err := c.Compile(turn, everybody(people))
 	if got := pairs(table, people); err != nil || !slices.Equal(got, []string{"bob>dave", "dave>bob"}) {
 		t.Errorf("%v (%v)", got, err)
 	}
@@ -183,7 +178,7 @@ func TestWhoIsNotShownRefusesTheWholeTurn(t *testing.T) {
 	c := NewCompiler()
 	turn := turnOf(people)
 	turn.Edge(alice, bob)
-	former, err := c.Compile(turn, everybody(people), nil)
+	former, err := c.Compile(turn, everybody(people))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,36 +186,31 @@ func TestWhoIsNotShownRefusesTheWholeTurn(t *testing.T) {
 	set(views[carol]).del(alice)
 	turn.Domain("RED", alice, dave)
 	turn.Listen(carol, "RED")
-	got, err := c.Compile(turn, views, nil)
+	got, err := c.Compile(turn, views)
 	var unseen *Unseen
 	if !errors.As(err, &unseen) || *unseen != (Unseen{Listener: carol, Speaker: alice}) {
 		t.Fatalf("error %v", err)
 	}
-	if got != former || got.Version() != 1 {
-		t.Errorf("got version %d, want the former table", got.Version())
+	if got != former || !slices.Equal(pairs(got, people), []string{"alice>bob"}) {
+		t.Errorf("got %v, want the former table", pairs(got, people))
 	}
-	if _, err := c.Compile(turn, views[:carol], nil); !errors.As(err, &unseen) {
+	if _, err := c.Compile(turn, views[:carol]); !errors.As(err, &unseen) {
 		t.Errorf("no view at all: %v", err)
 	}
 	// What does not reach carol is no violation, whatever else she may not see.
 	for name, change := range map[string]func(*Turn){
-		"alice is muted":    func(t *Turn) { t.Participant(alice, alice+1, Muted) },
-		"carol is deafened": func(t *Turn) { t.Participant(carol, carol+1, Deafened) },
+		"alice is muted":    func(t *Turn) { t.Participant(alice, Muted) },
+		"carol is deafened": func(t *Turn) { t.Participant(carol, Deafened) },
 		"her sight is said": func(t *Turn) { t.Sight(carol, views[carol]) },
 	} {
 		turn := turnOf(people)
 		turn.Domain("RED", alice, dave)
 		turn.Listen(carol, "RED")
 		change(turn)
-		table, err := c.Compile(turn, views, nil)
-		if err != nil || table.Hears(alice, carol, 1<<40) {
+		table, err := c.Compile(turn, views)
+		if err != nil || hears(table, alice, carol) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-	// The refused views have not been sent: what they would have shown is still new.
-	table, err := c.Compile(turn, everybody(people), all(people))
-	if err != nil || table.Since(alice, carol) == 0 {
-		t.Errorf("alice is not new to carol, who was never shown her: %v", err)
 	}
 }
 
@@ -228,104 +218,36 @@ func TestSightCutsAndOthersKeepTheirRoutes(t *testing.T) {
 	turn := turnOf(people)
 	turn.Domain("RED", alice, bob, carol)
 	turn.Sight(alice, []uint64{1<<alice | 1<<carol})
-	table, err := NewCompiler().Compile(turn, everybody(people), nil)
+	table, err := NewCompiler().Compile(turn, everybody(people))
 	if got := pairs(table, people); err != nil || !slices.Equal(got, []string{"alice>bob", "alice>carol", "bob>carol", "carol>alice", "carol>bob"}) {
 		t.Errorf("%v (%v)", got, err)
 	}
 }
 
-// A new route is inert until the listener has the view that shows the speaker; one that is taken away is gone at once.
-func TestFreshRoutesWaitAndRevokedOnesDoNot(t *testing.T) {
+// What is taken away is gone with the next table, whoever was given it before.
+func TestRevokedRoutesAreGone(t *testing.T) {
 	c, turn := NewCompiler(), turnOf(2)
-	turn.Edge(alice, bob)
-	reached := []uint64{0, 0}
-	hears := func(want bool, table *Table) {
-		t.Helper()
-		if got := table.Hears(alice, bob, reached[bob]); got != want {
-			t.Errorf("version %d, reached %d: hears %v", table.Version(), reached[bob], got)
-		}
-		live := table.AppendLive(nil, alice, reached)
-		if got := set(live).has(bob); got != want {
-			t.Errorf("version %d, reached %d: live %x", table.Version(), reached[bob], live)
-		}
-	}
 	compile := func(views [][]uint64) *Table {
 		t.Helper()
-		table, err := c.Compile(turn, views, reached)
+		table, err := c.Compile(turn, views)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return table
 	}
-	seeing := everybody(2)
-	first := compile(seeing)
-	hears(false, first) // published, not told
-	second := compile(seeing)
-	hears(false, second) // nor by another turn
-	reached[bob] = 1
-	hears(true, first)
-	hears(true, second)
-	hears(true, compile(seeing))
-
-	// The backend hides alice: no route. It shows her again: not before bob is told again.
+	turn.Edge(alice, bob)
+	first := compile(everybody(2))
 	blind := everybody(2)
 	set(blind[bob]).del(alice)
-	turn.Reset()
-	turn.Participant(alice, 1, 0)
-	turn.Participant(bob, 2, 0)
-	gone := compile(blind)
-	hears(false, gone)
-	reached[bob] = gone.Version()
-	turn.Edge(alice, bob)
-	back := compile(seeing)
-	hears(false, back)
-	reached[bob] = back.Version()
-	hears(true, back)
-
-	// Somebody else in alice's slot is as new as anybody.
-	turn.Participant(alice, 77, 0)
-	other := compile(seeing)
-	hears(false, other)
-	reached[bob] = other.Version()
-	hears(true, other)
-	if !other.Holds(alice, 77) || other.Holds(alice, 1) || other.Holds(alice, 0) || other.Holds(9, 0) || other.Holds(-1, 1) {
-		t.Error("the table does not know whom it was compiled for")
+	turn.Sight(bob, blind[bob])
+	if gone := compile(blind); hears(gone, alice, bob) || !hears(first, alice, bob) {
+		t.Error("a route survives the sight of its speaker, or a table was written to")
 	}
-	// And to somebody else in bob's slot everybody is new.
-	turn.Participant(bob, 78, 0)
-	reached[bob] = 0
-	hears(false, compile(seeing))
-	hears(false, compile(seeing))
-}
-
-// Who never receives a view costs a bounded amount and is told nothing too early.
-func TestAListenerThatReceivesNothing(t *testing.T) {
-	const n = 100
-	c, turn := NewCompiler(), turnOf(n)
-	views := everybody(n)
-	clear(views[0])
-	reached := all(n)
-	reached[0] = 0
-	shown := map[int]uint64{}
-	for s := 1; s < n; s++ {
-		set(views[0]).add(s)
-		turn.Edge(s, 0)
-		table, err := c.Compile(turn, views, reached)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown[s] = table.Version()
-		if got := len(c.listeners[0].stages); got > maxStages {
-			t.Fatalf("%d stages", got)
-		}
-		for s, v := range shown {
-			if table.Hears(s, 0, v-1) {
-				t.Fatalf("version %d: %d is heard before version %d, in which it was first shown", table.Version(), s, v)
-			}
-			if !table.Hears(s, 0, table.Version()) {
-				t.Fatalf("version %d: %d is not heard by who is up to date", table.Version(), s)
-			}
-		}
+	turn.Reset()
+	turn.Participant(alice, 0)
+	turn.Participant(bob, 0)
+	if hears(compile(everybody(2)), alice, bob) {
+		t.Error("a route survives its declaration")
 	}
 }
 
@@ -352,13 +274,6 @@ func TestTranspose(t *testing.T) {
 	}
 }
 
-// model is the relation in the plainest form: pairs, and for each the version that showed the speaker.
-type model struct {
-	hears map[[2]int]bool
-	since map[[2]int]uint64
-	view  map[[2]int]bool
-}
-
 // Random turns, against pairs in maps.
 func TestAgainstPairs(t *testing.T) {
 	for seed := range uint64(20) {
@@ -366,39 +281,29 @@ func TestAgainstPairs(t *testing.T) {
 		n := 2 + r.IntN(90)
 		c := NewCompiler()
 		turn := &Turn{}
-		sessions := make([]uint64, n)
+		here := make([]bool, n)
 		views := make([][]uint64, n)
-		reached := make([]uint64, n)
-		m := model{map[[2]int]bool{}, map[[2]int]uint64{}, map[[2]int]bool{}}
-		version := uint64(0)
+		var former *Table
 		for i := range views {
 			views[i] = make([]uint64, (n+63)/64)
 		}
-		next := uint64(1)
 		for step := range 60 {
 			turn.Reset()
 			flags := make([]Flags, n)
-			replaced := make([]bool, n)
 			for i := range n {
 				if r.IntN(20) == 0 || step == 0 {
-					sessions[i], next = next, next+1
-					replaced[i] = true
-					reached[i] = 0
-					if r.IntN(4) == 0 {
-						sessions[i] = 0
-					}
+					here[i] = r.IntN(4) != 0
 				}
 				flags[i] = [...]Flags{0, 0, 0, 0, Muted, Suppressed, Deafened, Muted | Deafened}[r.IntN(8)]
-				turn.Participant(i, sessions[i], flags[i])
+				if here[i] {
+					turn.Participant(i, flags[i])
+				}
 				for range 3 {
 					if j := r.IntN(n); r.IntN(3) > 0 {
 						set(views[i]).add(j)
 					} else {
 						set(views[i]).del(j)
 					}
-				}
-				if r.IntN(3) == 0 {
-					reached[i] = version
 				}
 			}
 			want := map[[2]int]bool{}
@@ -438,75 +343,27 @@ func TestAgainstPairs(t *testing.T) {
 			violated := false
 			for p := range want {
 				s, l := p[0], p[1]
-				if s == l || sessions[s] == 0 || sessions[l] == 0 || flags[s]&(Muted|Suppressed) != 0 || flags[l]&Deafened != 0 || cut && !set(views[l]).has(s) {
+				if s == l || !here[s] || !here[l] || flags[s]&(Muted|Suppressed) != 0 || flags[l]&Deafened != 0 || cut && !set(views[l]).has(s) {
 					delete(want, p)
 				} else if !set(views[l]).has(s) {
 					violated = true
 				}
 			}
-			table, err := c.Compile(turn, views, reached)
+			table, err := c.Compile(turn, views)
 			if violated != (err != nil) {
 				t.Fatalf("seed %d, step %d: violated %v, error %v", seed, step, violated, err)
 			}
 			if err != nil {
-				if table.Version() != version {
-					t.Fatalf("seed %d, step %d: refused, but version %d", seed, step, table.Version())
-				}
-				for i := range n {
-					if replaced[i] {
-						// The table that stays is not about this one.
-						if sessions[i] != 0 && table.Holds(i, sessions[i]) {
-							t.Fatalf("seed %d, step %d: holds a session it never saw", seed, step)
-						}
-					}
-				}
-				// For the model the slot changes hands when a turn is accepted.
-				for i := range n {
-					if replaced[i] {
-						for j := range n {
-							delete(m.view, [2]int{i, j})
-							delete(m.view, [2]int{j, i})
-						}
-					}
+				if former != nil && table != former {
+					t.Fatalf("seed %d, step %d: refused, but the table is another one", seed, step)
 				}
 				continue
 			}
-			version++
-			view := map[[2]int]bool{}
-			for l := range n {
-				for s := range n {
-					if !set(views[l]).has(s) {
-						continue
-					}
-					p := [2]int{s, l}
-					view[p] = true
-					if !m.view[p] || replaced[s] || replaced[l] {
-						m.since[p] = version
-					}
-				}
-			}
-			m.view, m.hears = view, want
+			former = table
 			for s := range n {
-				live := table.AppendLive(nil, s, reached)
 				for l := range n {
-					p := [2]int{s, l}
-					if got := set(table.Hearers(s)).has(l); got != want[p] {
-						t.Fatalf("seed %d, step %d: %d to %d: %v, want %v", seed, step, s, l, got, want[p])
-					}
-					told := want[p] && m.since[p] <= reached[l]
-					got := table.Hears(s, l, reached[l])
-					if got != set(live).has(l) {
-						t.Fatalf("seed %d, step %d: %d to %d: Hears %v, AppendLive not", seed, step, s, l, got)
-					}
-					if got && !told {
-						t.Fatalf("seed %d, step %d: %d to %d is heard at %d, shown at %d", seed, step, s, l, reached[l], m.since[p])
-					}
-					if m.since[p] > reached[l] && table.Hears(s, l, m.since[p]-1) {
-						t.Fatalf("seed %d, step %d: %d to %d is heard one version before it was shown (again)", seed, step, s, l)
-					}
-					// Stages that were merged may keep a route inert for longer, but never for one who is up to date.
-					if want[p] && !table.Hears(s, l, version) {
-						t.Fatalf("seed %d, step %d: %d to %d is inert for who has everything", seed, step, s, l)
+					if got := hears(table, s, l); got != want[[2]int{s, l}] {
+						t.Fatalf("seed %d, step %d: %d to %d: %v, want %v", seed, step, s, l, got, !got)
 					}
 				}
 			}
@@ -515,8 +372,8 @@ func TestAgainstPairs(t *testing.T) {
 }
 
 func TestCompileOfNobody(t *testing.T) {
-	table, err := NewCompiler().Compile(&Turn{}, nil, nil)
-	if err != nil || table.Version() != 1 || table.Hearers(0) != nil || table.Hears(0, 0, 1) || len(table.AppendLive(nil, 3, nil)) != 0 {
+	table, err := NewCompiler().Compile(&Turn{}, nil)
+	if err != nil || table.Hearers(0) != nil || table.Hearers(-1) != nil {
 		t.Errorf("%+v, %v", table, err)
 	}
 }
@@ -537,14 +394,14 @@ func BenchmarkTurn1000(b *testing.B) {
 			domains[i] = append(domains[i], r.IntN(n))
 		}
 	}
-	views, reached := everybody(n), all(n)
+	views := everybody(n)
 	c, turn := NewCompiler(), &Turn{}
 	var table *Table
 	b.ReportAllocs()
 	for b.Loop() {
 		turn.Reset()
 		for i := range n {
-			turn.Participant(i, uint64(i)+1, 0)
+			turn.Participant(i, 0)
 			turn.Sight(i, views[i])
 		}
 		for i, d := range domains {
@@ -556,7 +413,7 @@ func BenchmarkTurn1000(b *testing.B) {
 		for i := range n {
 			turn.Edge(i, (i+1)%n)
 		}
-		table, _ = c.Compile(turn, views, reached)
+		table, _ = c.Compile(turn, views)
 	}
 	heard := 0
 	for s := range n {

@@ -1,66 +1,21 @@
 package relation
 
-import "math/bits"
-
 // Table is one turn's relation. It is never changed once it has been made.
 type Table struct {
 	Undeclared []string // domains that somebody listens to and nobody has declared: a typing error, most likely
 
-	version  uint64
-	words    int
-	sessions []uint64  // by slot
-	hearers  []uint64  // words for each speaker's slot
-	pending  [][]stage // by listener's slot
+	slots   int
+	words   int
+	hearers []uint64 // words for each speaker's slot
 }
 
-// Version numbers the accepted turns, from 1. Version 0 is the table of no turn, in which nobody hears anybody.
-func (t *Table) Version() uint64 { return t.version }
-
-// Holds tells whether the table was compiled for this connection in this slot. After a turn that was refused, the table
-// that stays may speak of somebody else who held the slot before; what it says is then void, for the slot as a speaker
-// and as a listener.
-func (t *Table) Holds(slot int, session uint64) bool {
-	return slot >= 0 && slot < len(t.sessions) && session != 0 && t.sessions[slot] == session
-}
-
-// Hearers has the slots of those who are given the voice of the one in a slot, one bit each; those who have not been told
-// of the speaker yet are among them. It is the table's: do not write to it.
+// Hearers returns the slots of those who are given the voice of the one in a slot, one bit each. It is the table's: do not
+// write to it.
 func (t *Table) Hearers(speaker int) []uint64 {
-	if speaker < 0 || speaker >= len(t.sessions) {
+	if speaker < 0 || speaker >= t.slots {
 		return nil
 	}
 	return t.hearers[speaker*t.words : (speaker+1)*t.words]
-}
-
-// Since is the version whose view first showed the speaker to the listener, of those versions that the listener may not
-// have received yet, and 0 when it has received it.
-func (t *Table) Since(speaker, listener int) uint64 {
-	stages := at(t.pending, listener)
-	for i := len(stages) - 1; i >= 0; i-- { // the newest counts: before that, the speaker was not shown for a while
-		if stages[i].fresh.has(speaker) {
-			return stages[i].version
-		}
-	}
-	return 0
-}
-
-// Hears tells whether the listener, who has received the view of the version reached, is given the speaker's voice now.
-func (t *Table) Hears(speaker, listener int, reached uint64) bool {
-	return set(t.Hearers(speaker)).has(listener) && t.Since(speaker, listener) <= reached
-}
-
-// AppendLive appends those of [Table.Hearers] who are given the voice now. reached is by slot, as in [Compiler.Compile].
-func (t *Table) AppendLive(dst []uint64, speaker int, reached []uint64) []uint64 {
-	for i, word := range t.Hearers(speaker) {
-		for rest := word; rest != 0; rest &= rest - 1 {
-			l := i*64 + bits.TrailingZeros64(rest)
-			if len(t.pending[l]) > 0 && t.Since(speaker, l) > at(reached, l) {
-				word &^= 1 << (l % 64)
-			}
-		}
-		dst = append(dst, word)
-	}
-	return dst
 }
 
 // set is a set of slots.

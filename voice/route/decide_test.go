@@ -51,14 +51,14 @@ func (r *room) declare(all []*person, edges ...[2]*person) {
 	var turn relation.Turn
 	views := make([][]uint64, len(r.c.members))
 	for _, p := range all {
-		turn.Participant(p.Slot(), 1, 0)
+		turn.Participant(p.Slot(), 0)
 		turn.Sight(p.Slot(), p.Sees())
 		views[p.Slot()] = p.Sees()
 	}
 	for _, e := range edges {
 		turn.Edge(e[0].Slot(), e[1].Slot())
 	}
-	table, err := relation.NewCompiler().Compile(&turn, views, nil)
+	table, err := relation.NewCompiler().Compile(&turn, views)
 	if err != nil {
 		r.t.Fatal(err)
 	}
