@@ -115,7 +115,7 @@ func (p *Player) SetPose(pose *Pose) { p.pose.Store(pose) }
 // Facts returns the player's facts, never nil and never to be written to.
 func (p *Player) Facts() *Facts { return p.facts.Load() }
 
-// SetFacts replaces the facts and wakes the reader of [Registry.Changed] if they differ from the former ones. Calls
+// SetFacts replaces the facts and wakes whoever follows the registry if they differ from the former ones. Calls
 // for one player must not overlap.
 func (p *Player) SetFacts(f Facts) {
 	if *p.facts.Load() == f {
@@ -154,7 +154,8 @@ func (p *Player) HideAll() { p.Sight.HideAll() }
 
 // Registry knows the players who are on the proxy now.
 type Registry struct {
-	changed chan struct{}
+	version   atomic.Uint64
+	followers atomic.Pointer[[]chan struct{}] // replaced whole, with mu held
 
 	mu      sync.Mutex
 	players map[uuid.UUID]*Player
@@ -169,12 +170,13 @@ type Registry struct {
 
 // New returns a registry without players.
 func New() *Registry {
-	return &Registry{
-		changed: make(chan struct{}, 1),
+	r := &Registry{
 		players: make(map[uuid.UUID]*Player),
 		sights:  sight.New(),
 		places:  make(map[Place]weak.Pointer[Place]),
 	}
+	r.followers.Store(new([]chan struct{}))
+	return r
 }
 
 // Add makes a player known, with nothing known about them. A player of the same id is replaced: the newer connection
@@ -311,14 +313,38 @@ func (r *Registry) dropPlace(key Place) {
 	}
 }
 
-// Changed is poked when a player joins or leaves and when facts or sight change, never for poses. It has one slot:
-// many changes before a read are one poke, and a reader that looks at everything after each poke misses nothing. It
-// serves one reader.
-func (r *Registry) Changed() <-chan struct{} { return r.changed }
+// Version counts the changes of who is there, of facts and of sight, never those of poses. While it stays the same there is
+// nothing new to see.
+func (r *Registry) Version() uint64 { return r.version.Load() }
 
+// Follow returns a channel that is poked at once and after each change that [Registry.Version] counts, for one reader of its
+// own. It has one slot: many changes before a read are one poke, and a reader that looks at everything after each poke
+// misses nothing. stop ends that; it does not close the channel.
+func (r *Registry) Follow() (changed <-chan struct{}, stop func()) {
+	c := make(chan struct{}, 1)
+	c <- struct{}{}
+	r.setFollowers(func(all []chan struct{}) []chan struct{} { return append(all, c) })
+	return c, func() {
+		r.setFollowers(func(all []chan struct{}) []chan struct{} {
+			return slices.DeleteFunc(all, func(o chan struct{}) bool { return o == c })
+		})
+	}
+}
+
+func (r *Registry) setFollowers(change func(copied []chan struct{}) []chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := change(slices.Clone(*r.followers.Load()))
+	r.followers.Store(&all)
+}
+
+// poke counts a change and tells whoever follows. The counting comes first: who is poked finds the new version.
 func (r *Registry) poke() {
-	select {
-	case r.changed <- struct{}{}:
-	default:
+	r.version.Add(1)
+	for _, c := range *r.followers.Load() {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
 	}
 }

@@ -22,10 +22,10 @@ func id(n int) (u uuid.UUID) {
 	return u
 }
 
-// poked tells whether the registry has been poked since the last call.
-func poked(r *Registry) bool {
+// poked tells whether a follower of the registry has been poked since the last call.
+func poked(changed <-chan struct{}) bool {
 	select {
-	case <-r.Changed():
+	case <-changed:
 		return true
 	default:
 		return false
@@ -72,8 +72,14 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-func TestChangedIsPokedForSlowThingsOnly(t *testing.T) {
+// TestFollowersArePokedForSlowThingsOnly: each of several, once however many changes there were, and with another version.
+func TestFollowersArePokedForSlowThingsOnly(t *testing.T) {
 	r := New()
+	one, stop := r.Follow()
+	other, stopOther := r.Follow()
+	if !poked(one) || !poked(other) || poked(one) {
+		t.Error("who begins to follow has not looked yet")
+	}
 	var p *Player
 	place := r.Place("lobby", "minecraft:overworld")
 	for _, step := range []struct {
@@ -99,13 +105,30 @@ func TestChangedIsPokedForSlowThingsOnly(t *testing.T) {
 		{"leave", func() { r.Remove(p) }, true},
 		{"leave again", func() { r.Remove(p) }, false},
 	} {
+		before := r.Version()
 		step.do()
-		if got := poked(r); got != step.want {
+		if got := poked(one); got != step.want {
 			t.Errorf("%s: poked %v, want %v", step.name, got, step.want)
 		}
-		if poked(r) {
+		if got := poked(other); got != step.want {
+			t.Errorf("%s: the other one poked %v, want %v", step.name, got, step.want)
+		}
+		if got := r.Version() != before; got != step.want {
+			t.Errorf("%s: another version %v, want %v", step.name, got, step.want)
+		}
+		if poked(one) || poked(other) {
 			t.Errorf("%s: two pokes", step.name)
 		}
+	}
+	stop()
+	r.Add(id(3), "Eve")
+	if poked(one) || !poked(other) {
+		t.Error("who has stopped is poked, or who has not is not")
+	}
+	stopOther()
+	r.Add(id(4), "Joe")
+	if poked(other) {
+		t.Error("poked after the last has stopped")
 	}
 }
 

@@ -239,6 +239,8 @@ func (h *Hub) Run(ctx context.Context) {
 	h.begin()
 	flush := time.NewTicker(Flush)
 	defer flush.Stop()
+	moved, stop := h.reg.Follow()
+	defer stop()
 	poses := time.NewTicker(PoseGap)
 	poses.Stop()
 	defer poses.Stop()
@@ -255,7 +257,7 @@ func (h *Hub) Run(ctx context.Context) {
 		case <-flush.C:
 			changed = false
 		case <-h.wake:
-		case <-h.reg.Changed():
+		case <-moved:
 		case <-held:
 		}
 		begun := time.Now()
