@@ -37,14 +37,14 @@ func (s *Session) backendConfig(l *link, e *event) verdict {
 
 // finishing is finish configuration: what comes after it, from the backend and to the client, is play.
 func (s *Session) finishing(l *link, e *event) verdict {
-	if s.awaitEnd {
+	if s.screen.awaitEnd {
 		return handled
 	}
 	if s.unloadPacks(); !s.pass(e, s.self) {
 		return handled
 	}
 	s.out = proto.Play
-	s.awaitEnd = true
+	s.screen.awaitEnd = true
 	l.pump.enter(proto.Play)
 	l.pump.mark.allow(s.set().Timeouts.Read)
 	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)

@@ -186,7 +186,7 @@ func (s *Session) arrived(d *dialed) {
 		s.depart()
 		return
 	}
-	if o := s.observer; o != nil && !s.joined {
+	if o := s.observer; o != nil && !s.screen.joined {
 		o.Backend(l.name, l.conn.Player)
 	}
 	l.out = proto.Play
@@ -302,14 +302,14 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	} else {
 		s.inflight = nil
 		s.where.set("", "")
-		if s.joined { // it had the player already, and the one before is gone
+		if s.screen.joined { // it had the player already, and the one before is gone
 			s.notice("switch-failed", l.name, r)
 		}
 	}
 	s.plan.fail(l.server, f)
 	s.hold.delay(l.name)
 	s.release(l)
-	if !s.awaitStart && !s.awaitEnd && s.inflight == nil {
+	if !s.screen.changing() && s.inflight == nil {
 		s.settled()
 	}
 	s.route()

@@ -65,15 +65,15 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 		s.inflight, s.current = nil, l
 		s.arrive(l)
 	}
-	if s.fml == fmlUnderWay || s.fml == fmlNone && !s.joined {
+	if s.fml == fmlUnderWay || s.fml == fmlNone && !s.screen.joined {
 		s.fml = fmlOver // without a handshake before its first world, the client takes the server for one without mods
 	}
-	s.playing, s.joined = true, true
+	s.screen.playing, s.screen.joined = true, true
 	s.restorePack()
 	if s.hook != nil {
 		s.hook.Reset()
 	}
-	if !s.awaitEnd && s.inflight == nil {
+	if !s.screen.awaitEnd && s.inflight == nil {
 		s.settled()
 	}
 	if !l.ready {
@@ -120,7 +120,7 @@ func (s *Session) arrive(l *link) {
 		s.plan.notice = nil
 	case held && l.planned:
 		count.Returned.Add(1)
-	case s.joined:
+	case s.screen.joined:
 		count.Done.Add(1)
 	}
 	if s.hold.on {
@@ -131,7 +131,7 @@ func (s *Session) arrive(l *link) {
 // startConfiguration is a backend that configures its player anew. From here on it sends configuration packets; the
 // client still sends play packets, which the backend still understands, until it acknowledges.
 func (s *Session) startConfiguration(l *link, e *event) verdict {
-	if s.awaitStart {
+	if s.screen.awaitStart {
 		return handled
 	}
 	if l.pump.bundle.Swap(false) { // a client takes no change of state inside a bundle

@@ -27,8 +27,8 @@ func (s *Session) clientConfig(e *event) verdict {
 	case proto.ResourcePackReceive:
 		return s.packAnswered(e)
 	case proto.SelectKnownPacks:
-		if s.stalePacks > 0 { // asked by a backend that is gone; the next one would not understand
-			s.stalePacks--
+		if s.screen.stalePacks > 0 { // asked by a backend that is gone; the next one would not understand
+			s.screen.stalePacks--
 			s.core.Counters.Dropped[proto.Serverbound].Add(1)
 			return handled
 		}
@@ -47,17 +47,17 @@ func (s *Session) clientConfig(e *event) verdict {
 // configured is the client's answer to finish configuration: from here on it speaks play, and so do we to the backend.
 // The backend's join game may have come before.
 func (s *Session) configured(e *event) verdict {
-	if !s.awaitEnd || len(e.body) != 0 {
+	if !s.screen.awaitEnd || len(e.body) != 0 {
 		return s.violation("acknowledged a configuration that is not finished")
 	}
-	s.awaitEnd = false
+	s.screen.awaitEnd = false
 	s.in = proto.Play
 	s.client.enter(proto.Play)
 	s.answeredChange()
 	if l := s.partner(); l != nil && l.pump.state == proto.Play && l.out == proto.Config {
 		s.toBackend(l, proto.FinishConfiguration, nil)
 		l.out = proto.Play
-		if l == s.partner() && !s.playing && !s.awaitStart {
+		if l == s.partner() && !s.screen.playing && !s.screen.awaitStart {
 			s.within(s.set().Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name)) })
 		}
 	}
@@ -68,7 +68,7 @@ func (s *Session) configured(e *event) verdict {
 
 // answeredChange ends the wait for the client once it has acknowledged every change of state.
 func (s *Session) answeredChange() {
-	if !s.awaitStart && !s.awaitEnd {
+	if !s.screen.changing() {
 		s.settled()
 	}
 }
@@ -87,7 +87,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 	if e.pump.dest.Load() != nil {
 		return forward
 	}
-	if s.joined && s.fml != fmlUnderWay {
+	if s.screen.joined && s.fml != fmlUnderWay {
 		// It belongs to the world that the client is leaving. Standing facts are in the memory, for the backend to come.
 		if l := s.partner(); stated && l != nil && l.ready {
 			s.toBackend(l, e.packet, e.body)

@@ -36,10 +36,10 @@ func (s *Session) clientPlay(e *event) verdict {
 
 // reconfiguring is the client's answer to start configuration: its next packet is one of the configuration state.
 func (s *Session) reconfiguring(e *event) verdict {
-	if !s.awaitStart || len(e.body) != 0 {
+	if !s.screen.awaitStart || len(e.body) != 0 {
 		return s.violation("acknowledged a configuration that nobody started")
 	}
-	s.awaitStart = false
+	s.screen.awaitStart = false
 	s.answeredChange()
 	s.in = proto.Config
 	s.client.enter(proto.Config)

@@ -229,7 +229,7 @@ func (s *Session) holding(on bool) {
 func (s *Session) look() {
 	h, c := &s.hold, s.core
 	h.next = time.Now().Add(health.Jitter(lookEvery))
-	if l := s.current; l == nil || !l.server.Limbo || !s.playing || s.attempt != nil || s.inflight != nil {
+	if l := s.current; l == nil || !l.server.Limbo || !s.screen.playing || s.attempt != nil || s.inflight != nil {
 		return
 	}
 	ready := func(b *backend.Server) bool {

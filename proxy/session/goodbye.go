@@ -73,7 +73,7 @@ func (s *Session) end(e Ending, r reason) {
 	for _, l := range []*link{s.current, s.inflight} {
 		if l != nil {
 			s.closeLink(l)
-			s.bundle = s.bundle || l.pump.bundle.Load()
+			s.screen.bundle = s.screen.bundle || l.pump.bundle.Load()
 		}
 	}
 	s.current, s.inflight = nil, nil
@@ -85,7 +85,7 @@ func (s *Session) end(e Ending, r reason) {
 		return // nobody listens any more
 	}
 	s.w.SetWriteTimeout(grace)
-	if s.bundle {
+	if s.screen.bundle {
 		// A client holds back what comes inside a bundle, and would never show the reason.
 		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.out == proto.Play {
 			s.w.Append(id, nil)

@@ -295,7 +295,7 @@ func (s *Session) allowance() time.Duration {
 
 // foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are about.
 func (s *Session) foreign(l *link) bool {
-	return l == s.inflight && s.joined && !s.version.HasConfiguration()
+	return l == s.inflight && s.screen.joined && !s.version.HasConfiguration()
 }
 
 // deliver does what other goroutines have asked for, as far as the client is in a state for it.
@@ -305,7 +305,7 @@ func (s *Session) deliver() {
 		return
 	}
 	for s.ending == endNone {
-		l, ok := s.mail.next(s.playing) // the configuration has no place for most; joining calls again
+		l, ok := s.mail.next(s.screen.playing) // the configuration has no place for most; joining calls again
 		if !ok {
 			return
 		}

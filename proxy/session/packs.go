@@ -149,8 +149,8 @@ func (s *Session) packPushed(l *link, e *event) verdict {
 		s.undecoded(e.packet)
 		return forward
 	}
-	s.packs.last = nil
-	if have := s.packs.loaded(r); have != nil && l.out == l.pump.state {
+	s.screen.packs.last = nil
+	if have := s.screen.packs.loaded(r); have != nil && l.out == l.pump.state {
 		have.from, have.orphan, have.ours = l, false, false
 		a := packet.PackAnswer{ID: r.ID, Hash: r.Hash}
 		for _, a.Status = range []packet.PackStatus{packet.PackAccepted, packet.PackDownloaded, packet.PackLoaded} {
@@ -164,7 +164,7 @@ func (s *Session) packPushed(l *link, e *event) verdict {
 	if s.version.Has(proto.PacksLostInConfiguration) && len(e.body) <= maxPackBody {
 		p.body = slices.Clone(e.body)
 	}
-	s.packs.push(p)
+	s.screen.packs.push(p)
 	return forward
 }
 
@@ -178,7 +178,7 @@ func (s *Session) packRemoved(e *event) verdict {
 		s.undecoded(e.packet)
 		return forward
 	}
-	s.packs.remove(id, all)
+	s.screen.packs.remove(id, all)
 	return forward
 }
 
@@ -189,16 +189,16 @@ func (s *Session) packAnswered(e *event) verdict {
 	if err != nil {
 		return s.violation("resource pack answer: %v", err)
 	}
-	i := s.packs.about(s.protocol, a)
+	i := s.screen.packs.about(s.protocol, a)
 	if i < 0 {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
 		return handled
 	}
-	to := s.packs.list[i].from
-	if s.packs.list[i].ours {
+	to := s.screen.packs.list[i].from
+	if s.screen.packs.list[i].ours {
 		to = nil
 	}
-	s.packs.answer(s.protocol, i, a.Status)
+	s.screen.packs.answer(s.protocol, i, a.Status)
 	return s.give(to, e)
 }
 
@@ -209,9 +209,9 @@ func (s *Session) unloadPacks() {
 		return
 	}
 	id, ok := s.version.ID(s.out, proto.Clientbound, proto.RemoveResourcePack)
-	for _, p := range slices.Clone(s.packs.list) {
+	for _, p := range slices.Clone(s.screen.packs.list) {
 		if ok && p.orphan && !p.removed && s.ending == endNone {
-			s.packs.remove(p.ID, false)
+			s.screen.packs.remove(p.ID, false)
 			s.toClient(id, packet.AppendPackRemoval(nil, p.ID))
 		}
 	}
@@ -222,25 +222,25 @@ func (s *Session) forgetPacks() {
 	if !s.version.Has(proto.PacksLostInConfiguration) {
 		return
 	}
-	for _, p := range s.packs.list {
+	for _, p := range s.screen.packs.list {
 		if p.step == packLoaded && p.body != nil {
-			s.packs.last = &p
+			s.screen.packs.last = &p
 		}
 	}
-	s.packs.list = slices.DeleteFunc(s.packs.list, func(p pack) bool { return p.step == packLoaded })
+	s.screen.packs.list = slices.DeleteFunc(s.screen.packs.list, func(p pack) bool { return p.step == packLoaded })
 }
 
 // restorePack sends a 1.20.2 client the pack it has forgotten, when it is back with the server that sent it, or when packs
 // are to be kept.
 func (s *Session) restorePack() {
-	p := s.packs.last
-	s.packs.last = nil
+	p := s.screen.packs.last
+	s.screen.packs.last = nil
 	id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.ResourcePackSend)
 	if p == nil || !ok || p.orphan && !s.set().KeepPacks {
 		return
 	}
 	again := *p
 	again.ours, again.step = true, packAsked
-	s.packs.push(again)
+	s.screen.packs.push(again)
 	s.toClient(id, p.body)
 }

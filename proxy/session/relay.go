@@ -34,7 +34,7 @@ type pump struct {
 	effects  atomic.Bool // a list of post effects did
 	packs    int         // how often the client was asked for its known packs; for the owner once the pump has ended
 
-	debris debris // what the client was shown; for the owner once the pump has ended
+	leftovers leftovers // what the client was shown; for the owner once the pump has ended
 
 	ask   event
 	reply chan verdict  // one slot
@@ -279,7 +279,7 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 			p.s.observer.Serverbound(p.state, packet, body)
 		}
 	}
-	if c&recorded != 0 && p.debris.see(p.s.protocol, packet, body) != nil && c&observed == 0 {
+	if c&recorded != 0 && p.leftovers.see(p.s.protocol, packet, body) != nil && c&observed == 0 {
 		p.s.undecoded(packet)
 	}
 	var channel string

@@ -40,7 +40,7 @@ func (s *Session) relay() verdict {
 	}
 	c := &s.core.Counters.Relayed
 	s.inflight, s.current = nil, l
-	s.joined = true
+	s.screen.joined = true
 	l.since = time.Now()
 	l.pump.mark.allow(s.set().Timeouts.Read)
 	s.where.set(l.name, "")

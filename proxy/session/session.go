@@ -73,35 +73,26 @@ type Session struct {
 	identity
 
 	// The owner's.
-	in, out    proto.State // how packets from and to the client are decoded and encoded
-	client     *pump
-	self       *outlet // the client as a place to write to
-	current    *link   // the backend the player is on; nil before the first join
-	inflight   *link   // the backend the player is on the way to
-	attempt    *dialed // the backend being dialled
-	plan       plan    // where to try next
-	draining   string  // the server whose emptying sent the player on the way, or cost it; empty: none
-	hold       hold    // what there is to know about waiting in the built-in world
-	joined     bool    // the client has been in a world
-	effects    bool    // backends that are gone left post effects on the client
-	registered bool    // the client got registries in this configuration from backends that are gone
-	packs      packs   // the resource packs that the client was told to load
-	debris     debris  // what backends that are gone left on the client's screen
-	awaitStart bool    // start configuration is unanswered
-	awaitEnd   bool    // finish configuration is unanswered
-	playing    bool    // a join game reached the client and no start configuration since
-	stalePacks int     // answers about known packs that the client owes to backends that are gone
-	said       said    // how much of plugin channels
-	memory     memory  // what the client said once and every backend must hear
-	fml        fmlStage
-	mods       mods // what the client's mod loader answered to the backend it logged in with
-	timer      *time.Timer
-	deadline   deadline
-	alive      keepAlives // that the proxy asked for itself
-	nextAlive  time.Time  // when to send a keep-alive of our own, while there is no backend
-	bundle     bool       // a backend that is gone left a bundle open
-	hook       Hook
-	ending     Ending
+	in, out   proto.State // how packets from and to the client are decoded and encoded
+	client    *pump
+	self      *outlet // the client as a place to write to
+	current   *link   // the backend the player is on; nil before the first join
+	inflight  *link   // the backend the player is on the way to
+	attempt   *dialed // the backend being dialled
+	plan      plan    // where to try next
+	draining  string  // the server whose emptying sent the player on the way, or cost it; empty: none
+	hold      hold    // what there is to know about waiting in the built-in world
+	screen    screen
+	said      said   // how much of plugin channels
+	memory    memory // what the client said once and every backend must hear
+	fml       fmlStage
+	mods      mods // what the client's mod loader answered to the backend it logged in with
+	timer     *time.Timer
+	deadline  deadline
+	alive     keepAlives // that the proxy asked for itself
+	nextAlive time.Time  // when to send a keep-alive of our own, while there is no backend
+	hook      Hook
+	ending    Ending
 
 	events   chan *event
 	mail     *mailbox
@@ -214,7 +205,7 @@ func (s *Session) farewells() {
 		f()
 	}
 	if s.relayed() {
-		if s.joined {
+		if s.screen.joined {
 			s.core.Counters.Relayed.Players.Add(-1)
 		}
 		return // nobody else was told of them

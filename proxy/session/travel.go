@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
-	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -118,7 +117,7 @@ func (s *Session) depart() {
 	if l == nil || l.begun || !s.version.HasConfiguration() {
 		return
 	}
-	if s.current != nil && (!s.playing || s.awaitStart || s.awaitEnd) {
+	if s.current != nil && (!s.screen.playing || s.screen.changing()) {
 		return
 	}
 	l.begun = true
@@ -147,7 +146,7 @@ func (s *Session) depart() {
 		return // a write failed already; it is given up
 	}
 	s.route()
-	if s.in == proto.Config && !s.awaitStart && !s.relayed() {
+	if s.in == proto.Config && !s.screen.awaitStart && !s.relayed() {
 		s.listen(l)
 	}
 }
@@ -166,21 +165,10 @@ func (s *Session) part() {
 	s.where.set("", to)
 }
 
-// release ends the connection to a backend that the client has seen something of.
-func (s *Session) release(l *link) {
-	s.closeLink(l)
-	s.bundle = s.bundle || l.pump.bundle.Load()
-	s.registered = s.registered || l.pump.registry.Load()
-	s.effects = s.effects || l.pump.effects.Load()
-	s.stalePacks += max(l.pump.packs-l.packs, 0)
-	s.debris.add(&l.pump.debris)
-	s.packs.orphan(l)
-}
-
 // leaveWorld takes a client in play into configuration, where the next backend begins.
 func (s *Session) leaveWorld() {
 	s.closeBundle()
-	if s.playing {
+	if s.screen.playing {
 		s.clean()
 		s.keepAlive() // so that a client which takes its time is not taken for dead
 	}
@@ -189,18 +177,6 @@ func (s *Session) leaveWorld() {
 	}
 	s.out = proto.Config
 	s.configuring()
-}
-
-// configuring is what a start of configuration means, whoever sent it to the client: nothing but its acknowledgement is
-// now expected of the client.
-func (s *Session) configuring() {
-	s.playing, s.registered = false, false
-	s.awaitStart = true
-	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)
-	s.forgetPacks()
-	if s.hook != nil {
-		s.hook.Reset()
-	}
 }
 
 // enterWorld takes a client without a configuration phase from one backend's world into that of another, whose join
@@ -244,64 +220,6 @@ func (s *Session) rejoin(l *link, join []byte) (first []byte, respawns [][]byte,
 	return first, [][]byte{respawn}, err
 }
 
-// clearEffects takes the post effects of a server that is gone off a client in configuration: whether the client drops them
-// by itself is not known, and the next server may send none.
-func (s *Session) clearEffects() {
-	if !s.effects {
-		return
-	}
-	s.effects = false
-	if id, ok := s.version.ID(proto.Config, proto.Clientbound, proto.PostEffects); ok && s.out == proto.Config {
-		s.toClient(id, field.AppendVarInt(nil, 0))
-	}
-}
-
-// closeBundle ends a bundle that a backend which is gone left open: a client takes no change of state inside one, and
-// holds back what comes.
-func (s *Session) closeBundle() {
-	if !s.bundle {
-		return
-	}
-	s.bundle = false
-	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.out == proto.Play {
-		s.toClient(id, nil)
-	}
-}
-
-// clean takes away what the last backend left on a client in play and no change of world takes with it. It is the one
-// routine for that, whatever made the player leave.
-func (s *Session) clean() {
-	send := func(p proto.Packet, body []byte) {
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok && s.ending == endNone {
-			s.toClient(id, body)
-		}
-	}
-	d := &s.debris
-	if !s.version.HasConfiguration() { // from there on the configuration does
-		if ids := d.players.all(); len(ids) > 0 {
-			p := proto.PlayerInfo
-			if proto.Has(s.protocol, proto.PlayerInfoBits) {
-				p = proto.PlayerRemove
-			}
-			send(p, packet.AppendPlayerRemove(nil, s.protocol, ids...))
-		}
-		for _, id := range d.bars.all() {
-			send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, id), bossRemove))
-		}
-		empty := packet.Plain("").Append(nil, s.protocol, proto.Play)
-		send(proto.PlayerlistHeader, append(empty, empty...))
-	}
-	*d = debris{}
-	switch {
-	case proto.Has(s.protocol, proto.TitlePackets):
-		send(proto.ClearTitles, []byte{1})
-	case proto.Has(s.protocol, proto.TitleWithActionBar):
-		send(proto.Title, field.AppendVarInt(nil, 5))
-	default:
-		send(proto.Title, field.AppendVarInt(nil, 4))
-	}
-}
-
 // chain begins a new chain of attempts when the player has been on l for a while.
 func (s *Session) chain(l *link) {
 	if time.Since(l.since) >= stayed {
@@ -322,7 +240,7 @@ func (s *Session) movable() bool {
 	if !s.version.HasConfiguration() {
 		return s.fml != fmlUnderWay
 	}
-	return s.out == proto.Play || !s.registered || !proto.Has(s.protocol, proto.RegistriesOnce)
+	return s.out == proto.Play || !s.screen.registered || !proto.Has(s.protocol, proto.RegistriesOnce)
 }
 
 // final reports whether a kick with this reason is meant for the whole network.

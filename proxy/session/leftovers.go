@@ -8,9 +8,9 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// maxDebris is how many entries of each kind are remembered. Servers do fill the player list with thousands of entries, and
+// maxLeftovers is how many entries of each kind are remembered. Servers do fill the player list with thousands of entries, and
 // what is not remembered stays on the screen. So many fit into one packet that takes them off.
-const maxDebris = 1 << 16
+const maxLeftovers = 1 << 16
 
 // Actions of a boss bar packet.
 const (
@@ -18,15 +18,15 @@ const (
 	bossRemove = 1
 )
 
-// debris is what a backend put on its player's screen that a change of world leaves there. Only clients without a
+// leftovers is what a backend put on its player's screen that a change of world leaves there. Only clients without a
 // configuration phase need it.
-type debris struct{ players, bars idSet }
+type leftovers struct{ players, bars idSet }
 
 // idSet is a bounded set.
 type idSet map[uuid.UUID]struct{}
 
 func (m *idSet) put(id uuid.UUID) {
-	if len(*m) >= maxDebris {
+	if len(*m) >= maxLeftovers {
 		return
 	}
 	if *m == nil {
@@ -43,7 +43,7 @@ func (m idSet) all() (ids []uuid.UUID) {
 }
 
 // add takes in what another has.
-func (d *debris) add(from *debris) {
+func (d *leftovers) add(from *leftovers) {
 	for id := range from.players {
 		d.players.put(id)
 	}
@@ -53,7 +53,7 @@ func (d *debris) add(from *debris) {
 }
 
 // see notes what a packet of the backend's adds or takes away; the error is that of a packet which cannot be read.
-func (d *debris) see(protocol int32, p proto.Packet, body []byte) error {
+func (d *leftovers) see(protocol int32, p proto.Packet, body []byte) error {
 	switch p {
 	case proto.PlayerInfo:
 		ids, change, err := packet.PlayersChanged(nil, protocol, body)

@@ -1,0 +1,114 @@
+package session
+
+import (
+	"github.com/earshot-mc/earshot/proxy/field"
+	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/proto"
+)
+
+// screen is what the client has of the backends it has been on: what a change of backend must clean, and what has to be
+// known to clean it. The owner's.
+type screen struct {
+	joined     bool // the client has been in a world
+	playing    bool // a join game reached the client and no start configuration since
+	awaitStart bool // start configuration is unanswered
+	awaitEnd   bool // finish configuration is unanswered
+
+	packs packs // the resource packs that the client was told to load
+
+	// Left by backends that are gone.
+	bundle     bool      // one that is open
+	effects    bool      // post effects
+	registered bool      // registries, in this configuration
+	stalePacks int       // answers about known packs that the client still owes them
+	leftovers  leftovers // entries of lists
+}
+
+// changing reports whether the client owes the acknowledgement of a change of state.
+func (c *screen) changing() bool { return c.awaitStart || c.awaitEnd }
+
+// inherit takes over what a backend leaves on the client. Its reader must have ended.
+func (c *screen) inherit(l *link) {
+	c.bundle = c.bundle || l.pump.bundle.Load()
+	c.registered = c.registered || l.pump.registry.Load()
+	c.effects = c.effects || l.pump.effects.Load()
+	c.stalePacks += max(l.pump.packs-l.packs, 0)
+	c.leftovers.add(&l.pump.leftovers)
+	c.packs.orphan(l)
+}
+
+// release ends the connection to a backend that the client has seen something of.
+func (s *Session) release(l *link) {
+	s.closeLink(l)
+	s.screen.inherit(l)
+}
+
+// configuring is what a start of configuration means, whoever sent it to the client: nothing but its acknowledgement is
+// now expected of the client.
+func (s *Session) configuring() {
+	s.screen.playing, s.screen.registered = false, false
+	s.screen.awaitStart = true
+	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)
+	s.forgetPacks()
+	if s.hook != nil {
+		s.hook.Reset()
+	}
+}
+
+// clearEffects takes the post effects of a server that is gone off a client in configuration: whether the client drops them
+// by itself is not known, and the next server may send none.
+func (s *Session) clearEffects() {
+	if !s.screen.effects {
+		return
+	}
+	s.screen.effects = false
+	if id, ok := s.version.ID(proto.Config, proto.Clientbound, proto.PostEffects); ok && s.out == proto.Config {
+		s.toClient(id, field.AppendVarInt(nil, 0))
+	}
+}
+
+// closeBundle ends a bundle that a backend which is gone left open: a client takes no change of state inside one, and
+// holds back what comes.
+func (s *Session) closeBundle() {
+	if !s.screen.bundle {
+		return
+	}
+	s.screen.bundle = false
+	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.out == proto.Play {
+		s.toClient(id, nil)
+	}
+}
+
+// clean takes away what the last backend left on a client in play and no change of world takes with it. It is the one
+// routine for that, whatever made the player leave.
+func (s *Session) clean() {
+	send := func(p proto.Packet, body []byte) {
+		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok && s.ending == endNone {
+			s.toClient(id, body)
+		}
+	}
+	d := &s.screen.leftovers
+	if !s.version.HasConfiguration() { // from there on the configuration does
+		if ids := d.players.all(); len(ids) > 0 {
+			p := proto.PlayerInfo
+			if proto.Has(s.protocol, proto.PlayerInfoBits) {
+				p = proto.PlayerRemove
+			}
+			send(p, packet.AppendPlayerRemove(nil, s.protocol, ids...))
+		}
+		for _, id := range d.bars.all() {
+			send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, id), bossRemove))
+		}
+		empty := packet.Plain("").Append(nil, s.protocol, proto.Play)
+		send(proto.PlayerlistHeader, append(empty, empty...))
+	}
+	*d = leftovers{}
+	switch {
+	case proto.Has(s.protocol, proto.TitlePackets):
+		send(proto.ClearTitles, []byte{1})
+	case proto.Has(s.protocol, proto.TitleWithActionBar):
+		send(proto.Title, field.AppendVarInt(nil, 5))
+	default:
+		send(proto.Title, field.AppendVarInt(nil, 4))
+	}
+}
