@@ -47,7 +47,7 @@ func (s *Session) finishing(l *link, e *event) verdict {
 	s.screen.awaitEnd = true
 	l.pump.enter(proto.Play)
 	l.pump.mark.allow(s.set().Timeouts.Read)
-	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)
+	s.timers.within(s.set().Timeouts.ConfigAnswer, s.stuck)
 	s.route()
 	return handled
 }

@@ -192,7 +192,7 @@ func (s *Session) arrived(d *dialed) {
 	l.out = proto.Play
 	l.pump.enter(proto.Play)
 	l.pump.mark.allow(s.set().Timeouts.Read)
-	s.within(s.set().Timeouts.BackendJoin, func() {
+	s.timers.within(s.set().Timeouts.BackendJoin, func() {
 		s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name))
 	})
 	s.route()
@@ -281,7 +281,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 		s.inflight = nil
 		s.closeLink(l)
 		if !s.version.HasConfiguration() {
-			s.settled()
+			s.timers.settled()
 		}
 		s.refused(l.server, f, l.planned)
 		return
@@ -310,7 +310,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	s.hold.delay(l.name)
 	s.release(l)
 	if !s.screen.changing() && s.inflight == nil {
-		s.settled()
+		s.timers.settled()
 	}
 	s.route()
 	switch {

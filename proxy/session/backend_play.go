@@ -74,7 +74,7 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 		s.hook.Reset()
 	}
 	if !s.screen.awaitEnd && s.inflight == nil {
-		s.settled()
+		s.timers.settled()
 	}
 	if !l.ready {
 		s.feed(l)

@@ -33,7 +33,7 @@ func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 		return s.misfit(err.Error())
 	}
 	s.core.cfg.Pending.Busy(&s.place) // it is for the session server to say something
-	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set().Timeouts.Login))
+	ctx, cancel := context.WithDeadline(s.ctx, s.timers.born.Add(s.set().Timeouts.Login))
 	defer cancel()
 	secret, err := l.Answer(ctx, response)
 	if err != nil {

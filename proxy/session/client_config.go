@@ -58,7 +58,7 @@ func (s *Session) configured(e *event) verdict {
 		s.toBackend(l, proto.FinishConfiguration, nil)
 		l.out = proto.Play
 		if l == s.partner() && !s.screen.playing && !s.screen.awaitStart {
-			s.within(s.set().Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name)) })
+			s.timers.within(s.set().Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name)) })
 		}
 	}
 	s.route()
@@ -69,7 +69,7 @@ func (s *Session) configured(e *event) verdict {
 // answeredChange ends the wait for the client once it has acknowledged every change of state.
 func (s *Session) answeredChange() {
 	if !s.screen.changing() {
-		s.settled()
+		s.timers.settled()
 	}
 }
 
@@ -111,7 +111,7 @@ func (s *Session) answered(e *event) verdict {
 		s.undecoded(proto.KeepAlive)
 		return handled
 	}
-	if _, ours := s.alive.answer(id); ours {
+	if _, ours := s.timers.alive.answer(id); ours {
 		return handled
 	}
 	for _, l := range []*link{s.current, s.inflight} {

@@ -46,7 +46,7 @@ func newSession(c *Core, conn net.Conn) *Session {
 		events: make(chan *event), mail: newMailbox(), done: make(chan struct{}), sockets: map[net.Conn]struct{}{},
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	s.born = time.Now()
+	s.timers.born = time.Now()
 	s.w.SetWriteTimeout(set.Timeouts.Write)
 	if set.Level > 0 {
 		s.w.SetLevel(set.Level)
@@ -71,7 +71,7 @@ func (s *Session) from() {
 // patience bounds the reads of the next stage to d from the first byte on, and reports whether the session may go on.
 // An order to leave that comes later ends a read at once.
 func (s *Session) patience(d time.Duration) bool {
-	s.conn.SetReadDeadline(s.born.Add(d))
+	s.conn.SetReadDeadline(s.timers.born.Add(d))
 	return s.mail.orders() == nil
 }
 

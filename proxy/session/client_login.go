@@ -185,7 +185,7 @@ func (s *Session) clientLogin(e *event) verdict {
 	if e.packet != proto.LoginAcknowledged || len(e.body) != 0 {
 		return s.violation("packet %d instead of the login acknowledgement", e.id)
 	}
-	s.settled()
+	s.timers.settled()
 	s.in = proto.Config
 	s.client.enter(proto.Config)
 	if s.relayed() {

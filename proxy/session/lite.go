@@ -29,7 +29,7 @@ func (s *Session) forward(names []string, handshake frame.Frame) {
 		s.broke(nil)
 		return
 	}
-	ctx, cancel := context.WithDeadline(s.ctx, s.born.Add(s.set().Timeouts.Login))
+	ctx, cancel := context.WithDeadline(s.ctx, s.timers.born.Add(s.set().Timeouts.Login))
 	defer cancel()
 	var to net.Conn
 	var server *backend.Server

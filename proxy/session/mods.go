@@ -118,7 +118,7 @@ func (s *Session) asks(q *query) error {
 		m.asked++
 		m.open[id] = openQuery{key, q.answer}
 		m.answers[key] = nil
-		s.within(s.set().Timeouts.Login, s.slowLogin)
+		s.timers.within(s.set().Timeouts.Login, s.slowLogin)
 		r := q.LoginPluginRequest
 		r.ID = id
 		if id, ok := s.version.ID(proto.Login, proto.Clientbound, proto.LoginPluginRequest); ok {
@@ -154,7 +154,7 @@ func (s *Session) modsAnswer(e *event) verdict {
 		return s.violation("answer to a login plugin request that nobody made")
 	}
 	delete(m.open, a.ID)
-	s.within(s.set().Timeouts.Login, s.slowLogin)
+	s.timers.within(s.set().Timeouts.Login, s.slowLogin)
 	if _, current := m.answers[q.key]; current {
 		if m.bytes += len(a.Data); m.bytes <= maxAnswerBytes {
 			m.answers[q.key] = &a
@@ -168,7 +168,7 @@ func (s *Session) modsAnswer(e *event) verdict {
 
 // welcome gives a client its login success: a backend has taken it. It reports whether the session goes on.
 func (s *Session) welcome() bool {
-	s.settled()
+	s.timers.settled()
 	s.success()
 	if err := s.w.Flush(); err != nil {
 		s.unwritable(s.self, err)

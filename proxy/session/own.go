@@ -3,49 +3,19 @@ package session
 import (
 	"errors"
 	"io"
-	"math/rand/v2"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/frame"
-	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// ownAlive is how often a client that waits for a backend is asked for a sign of life, so that neither side takes the other
-// for dead meanwhile.
-const ownAlive = 10 * time.Second
-
-// aliveEvery is ownAlive, or sooner where less silence is allowed.
-func (s *Session) aliveEvery() time.Duration { return min(ownAlive, s.set().Timeouts.Read*2/3) }
-
-// waits reports whether the client is waiting for a backend: it has none, the one it has configures it, or that has been
-// silent for a while. Its silence is then not its own, and whoever else asks for signs of life may not do it.
-func (s *Session) waits() bool {
-	l := s.current
-	return l == nil || s.in == proto.Config || s.out == proto.Config || l.pump.mark.waited(s.core.watchdog.clock.now()) >= s.aliveEvery()/2
-}
-
-// deadline is what happens when the present stage takes too long. A zero at means it may.
-type deadline struct {
-	at   time.Time
-	late func()
-}
-
-// within starts a stage that must be over in d; the next call replaces it.
-func (s *Session) within(d time.Duration, late func()) {
-	s.deadline = deadline{time.Now().Add(d), late}
-}
-
-// settled ends the stage.
-func (s *Session) settled() { s.deadline = deadline{} }
-
 // own is the owner: from login success to the end all that happens to the session happens here, one thing at a time.
 func (s *Session) own() {
-	s.timer = time.NewTimer(time.Hour)
-	defer s.timer.Stop()
-	s.nextAlive = time.Now().Add(s.aliveEvery())
+	s.timers.clock = time.NewTimer(time.Hour)
+	defer s.timers.clock.Stop()
+	s.timers.nextAlive = time.Now().Add(s.aliveEvery())
 	if s.in == proto.Login {
-		s.deadline = deadline{s.born.Add(s.set().Timeouts.Login), s.slowLogin}
+		s.timers.deadline = deadline{s.timers.born.Add(s.set().Timeouts.Login), s.slowLogin}
 	}
 	if s.in == proto.Play || s.out == proto.Login {
 		s.begin()
@@ -58,7 +28,7 @@ func (s *Session) own() {
 			s.take(e)
 		case <-s.mail.poke:
 			s.deliver()
-		case <-s.timer.C:
+		case <-s.timers.clock.C:
 			s.tick()
 		}
 	}
@@ -66,48 +36,6 @@ func (s *Session) own() {
 
 func (s *Session) slowLogin() {
 	s.end(EndHandshakeTimeout, translated("multiplayer.disconnect.slow_login"))
-}
-
-// arm sets the timer to whatever is due first.
-func (s *Session) arm() {
-	at := s.deadline.at
-	if at.IsZero() || s.nextAlive.Before(at) {
-		at = s.nextAlive
-	}
-	if s.hold.on && (at.IsZero() || s.hold.next.Before(at)) {
-		at = s.hold.next
-	}
-	s.timer.Reset(time.Until(at))
-}
-
-func (s *Session) tick() {
-	now := time.Now()
-	if d := s.deadline; !d.at.IsZero() && !now.Before(d.at) {
-		s.settled()
-		d.late()
-		return
-	}
-	if !now.Before(s.nextAlive) {
-		s.nextAlive = now.Add(s.aliveEvery())
-		if s.waits() {
-			s.keepAlive()
-		}
-		return
-	}
-	if s.hold.on && !now.Before(s.hold.next) {
-		s.look()
-	}
-}
-
-// keepAlive asks the client for a sign of life; its answer belongs to no backend and is swallowed.
-func (s *Session) keepAlive() {
-	id, ok := s.version.ID(s.out, proto.Clientbound, proto.KeepAlive)
-	if !ok || s.ending != endNone || s.in != s.out {
-		return
-	}
-	question := int64(rand.Int32())
-	s.alive.ask(question, s.out, time.Now())
-	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, question))
 }
 
 // take handles one event and lets the pump go on.
@@ -281,16 +209,6 @@ func (s *Session) route() {
 	} else {
 		l.pump.dest.Store(nil)
 	}
-}
-
-// allowance is how long the client may be silent. While it waits for a backend that counts from the first time it is asked,
-// so that a backend which is silent for as long is found out first.
-func (s *Session) allowance() time.Duration {
-	read := s.set().Timeouts.Read
-	if s.current == nil || s.in == proto.Config || s.out == proto.Config {
-		read += s.aliveEvery()
-	}
-	return read
 }
 
 // foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are about.

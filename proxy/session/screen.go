@@ -48,7 +48,7 @@ func (s *Session) release(l *link) {
 func (s *Session) configuring() {
 	s.screen.playing, s.screen.registered = false, false
 	s.screen.awaitStart = true
-	s.within(s.set().Timeouts.ConfigAnswer, s.stuck)
+	s.timers.within(s.set().Timeouts.ConfigAnswer, s.stuck)
 	s.forgetPacks()
 	if s.hook != nil {
 		s.hook.Reset()

@@ -62,7 +62,6 @@ type Session struct {
 	named bool         // log names the address
 
 	conn    net.Conn
-	born    time.Time   // when the first byte was there
 	place   limit.Place // of a connection that is not a player yet
 	pinging atomic.Bool // it is a server list ping, which can only be closed
 	r       *frame.Reader
@@ -73,26 +72,23 @@ type Session struct {
 	identity
 
 	// The owner's.
-	in, out   proto.State // how packets from and to the client are decoded and encoded
-	client    *pump
-	self      *outlet // the client as a place to write to
-	current   *link   // the backend the player is on; nil before the first join
-	inflight  *link   // the backend the player is on the way to
-	attempt   *dialed // the backend being dialled
-	plan      plan    // where to try next
-	draining  string  // the server whose emptying sent the player on the way, or cost it; empty: none
-	hold      hold    // what there is to know about waiting in the built-in world
-	screen    screen
-	said      said   // how much of plugin channels
-	memory    memory // what the client said once and every backend must hear
-	fml       fmlStage
-	mods      mods // what the client's mod loader answered to the backend it logged in with
-	timer     *time.Timer
-	deadline  deadline
-	alive     keepAlives // that the proxy asked for itself
-	nextAlive time.Time  // when to send a keep-alive of our own, while there is no backend
-	hook      Hook
-	ending    Ending
+	in, out  proto.State // how packets from and to the client are decoded and encoded
+	client   *pump
+	self     *outlet // the client as a place to write to
+	current  *link   // the backend the player is on; nil before the first join
+	inflight *link   // the backend the player is on the way to
+	attempt  *dialed // the backend being dialled
+	plan     plan    // where to try next
+	draining string  // the server whose emptying sent the player on the way, or cost it; empty: none
+	hold     hold    // what there is to know about waiting in the built-in world
+	screen   screen
+	timers   timers
+	said     said   // how much of plugin channels
+	memory   memory // what the client said once and every backend must hear
+	fml      fmlStage
+	mods     mods // what the client's mod loader answered to the backend it logged in with
+	hook     Hook
+	ending   Ending
 
 	events   chan *event
 	mail     *mailbox
