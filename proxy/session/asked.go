@@ -36,8 +36,8 @@ func cookieKey(body []byte) string { return field.NewReader(body).String(field.M
 // replied is the client's answer to a question that a backend asked. It is for that backend: the one the player has come
 // to has asked nothing.
 func (s *Session) replied(e *event, key string, open func(*link) *questions) verdict {
-	for _, l := range []*link{s.current, s.inflight} {
-		if l != nil && open(l).answer(key) {
+	for l := range s.route.links() {
+		if open(l).answer(key) {
 			return s.give(l, e)
 		}
 	}
@@ -47,7 +47,7 @@ func (s *Session) replied(e *event, key string, open func(*link) *questions) ver
 // give passes a client's answer on to the backend that it is for, in the state that backend is in. No backend: it is for
 // one that is gone, or for nobody.
 func (s *Session) give(l *link, e *event) verdict {
-	if l == nil || l != s.current && l != s.inflight {
+	if !s.route.has(l) {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
 		return handled
 	}

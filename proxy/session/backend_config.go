@@ -48,7 +48,7 @@ func (s *Session) finishing(l *link, e *event) verdict {
 	l.pump.enter(proto.Play)
 	l.pump.mark.allow(s.set().Timeouts.Read)
 	s.timers.within(s.set().Timeouts.ConfigAnswer, s.stuck)
-	s.route()
+	s.direct()
 	return handled
 }
 

@@ -4,82 +4,22 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
-	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// link is a connection to a backend, from its login success on.
-type link struct {
-	name    string
-	server  *backend.Server
-	planned bool // along the list, not at somebody's request
-	conn    *backend.Conn
-	pump    *pump       // reads it; pump.state is how it is decoded
-	out     proto.State // how it is encoded
-	to      *outlet
-	ready   bool // it has heard what the client said before; the client's packets may follow
-	alive   keepAlives
-	begun   bool      // with a configuration phase, or Forge's handshake: the player is being handed over to it
-	started bool      // pump is running
-	packs   int       // how often the client has told it its known packs
-	since   time.Time // when its first join game came
-	cookies questions // it asked the client for
-	pings   questions // it sent the client in configuration
-}
-
-// plan is how a player without a backend is to be tried on those of the list, which is looked up at each step.
-type plan struct {
-	failed map[string]string // servers that failed, in lower case, with the address: each is tried once
-	first  *failure          // why the player lost the server it was on; nil for a newcomer
-	last   *failure
-	notice *packet.Text // what the player is told once it is on another server
-	tried  int          // of names, besides the built-in world
-	until  time.Time    // when to stop trying; zero: nothing was tried yet
-}
-
-// fail notes a server not to be tried again.
-func (p *plan) fail(b *backend.Server, f failure) {
-	if p.failed == nil {
-		p.failed = map[string]string{}
-	}
-	p.failed[strings.ToLower(b.Name)] = b.Address
-	p.last = &f
-}
-
-// has reports whether a server has failed, where it is now.
-func (p *plan) has(b *backend.Server) bool {
-	at, ok := p.failed[strings.ToLower(b.Name)]
-	return ok && at == b.Address
-}
-
-// failure is why a backend did not take the player.
-type failure struct {
-	ending Ending
-	reason reason
-}
-
-// dialed is the outcome of dialling.
-type dialed struct {
-	server  *backend.Server
-	planned bool
-	conn    *backend.Conn
-	err     error
-}
-
 // begin looks for the first backend of a newcomer.
 func (s *Session) begin() {
-	s.plan = plan{}
+	s.route.plan = plan{}
 	s.advance()
 }
 
 // advance tries the next backend of the list. Names that stand for no server do not end the search. When it has taken
 // too much already only the built-in world is left.
 func (s *Session) advance() {
-	p, set, list := &s.plan, s.set(), s.tryList()
+	p, set, list := &s.route.plan, s.set(), s.tryList()
 	for _, name := range list {
 		if gone := (backend.Server{Name: name}); set.server(name) == nil && !p.has(&gone) {
 			p.fail(&gone, failure{EndNoServer, s.because("kick-no-server")})
@@ -124,10 +64,10 @@ func (s *Session) closed(list []string) reason {
 
 // emptied is a reason to leave, with the cause where that is a server that is being emptied.
 func (s *Session) emptied(r reason) reason {
-	if s.draining == "" {
+	if s.route.draining == "" {
 		return r
 	}
-	return reason{text: s.sayWhy("kick-drained", s.draining, r)}
+	return reason{text: s.sayWhy("kick-drained", s.route.draining, r)}
 }
 
 // connect dials a backend and logs in there, beside everything else that goes on. Its outcome comes back as an event.
@@ -139,15 +79,15 @@ func (s *Session) connect(b *backend.Server, planned bool) {
 		Host: s.host, RawHost: s.rawHost, Marker: s.marker, Floodgate: s.geyser, Port: s.port, Addr: s.address.Addr(), SourcePort: s.address.Port(),
 	}
 	d := &dialed{server: b, planned: planned}
-	s.attempt = d
+	s.route.attempt = d
 	if s.asksFirst() {
 		id.Ask = s.ask
 		if s.out == proto.Login {
 			s.mods.begin()
 		}
 	}
-	at, _ := s.where.get()
-	s.where.set(at, b.Name)
+	at, _ := s.route.where.get()
+	s.route.where.set(at, b.Name)
 	s.dialing.Go(func() {
 		defer s.caught()
 		t := s.set().Timeouts
@@ -168,7 +108,7 @@ func (s *Session) connect(b *backend.Server, planned bool) {
 
 // arrived is the outcome of connect.
 func (s *Session) arrived(d *dialed) {
-	s.attempt = nil
+	s.route.attempt = nil
 	s.core.judge(d.server.Name, d.err, s.asksFirst())
 	if d.err != nil {
 		s.core.Counters.DialFails.Add(1)
@@ -178,7 +118,7 @@ func (s *Session) arrived(d *dialed) {
 	}
 	l := s.newLink(d.server, d.conn)
 	l.planned = d.planned
-	s.inflight = l
+	s.route.inflight = l
 	if s.out == proto.Login && !s.welcome() {
 		return
 	}
@@ -195,7 +135,7 @@ func (s *Session) arrived(d *dialed) {
 	s.timers.within(s.set().Timeouts.BackendJoin, func() {
 		s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name))
 	})
-	s.route()
+	s.direct()
 	s.listen(l)
 }
 
@@ -229,13 +169,6 @@ func (s *Session) feed(l *link) {
 	}
 }
 
-// recompress changes the compression of the connection in both directions.
-func (l *link) recompress(threshold int) {
-	l.conn.Reader.SetCompression(threshold)
-	l.conn.Writer.SetCompression(threshold)
-	l.to = &outlet{w: l.to.w, threshold: threshold, link: l}
-}
-
 // dialFailure puts a failure to log in on a backend in words for the player. Addresses are not among them.
 func (s *Session) dialFailure(d *dialed) failure {
 	var kick *backend.KickError
@@ -252,8 +185,8 @@ func (s *Session) dialFailure(d *dialed) failure {
 
 // failed goes on after a backend did not take a player that is on none.
 func (s *Session) failed(b *backend.Server, f failure) {
-	s.plan.fail(b, f)
-	s.hold.miss(b.Name)
+	s.route.plan.fail(b, f)
+	s.route.hold.miss(b.Name)
 	if s.final(f) {
 		s.end(f.ending, s.emptied(f.reason))
 		return
@@ -265,7 +198,7 @@ func (s *Session) failed(b *backend.Server, f failure) {
 // stays there, and one who is not moves on to the next that may take him, as long as the client can follow; else the
 // reason reaches the client in the state it is in.
 func (s *Session) lost(l *link, e Ending, r reason) {
-	if l != s.inflight && l != s.current {
+	if !s.route.has(l) {
 		return
 	}
 	level := slog.LevelWarn
@@ -277,8 +210,8 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	if e != EndKicked {
 		s.core.board.Doubt(l.name)
 	}
-	if l == s.inflight && s.current != nil {
-		s.inflight = nil
+	if l == s.route.inflight && s.route.current != nil {
+		s.route.inflight = nil
 		s.closeLink(l)
 		if !s.version.HasConfiguration() {
 			s.timers.settled()
@@ -286,40 +219,40 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 		s.refused(l.server, f, l.planned)
 		return
 	}
-	crashed := l == s.current && e != EndKicked
+	crashed := l == s.route.current && e != EndKicked
 	if s.core.board.Draining(l.name) {
-		s.draining = l.name
+		s.route.draining = l.name
 	}
-	if l == s.current {
-		s.current = nil
-		_, to := s.where.get()
-		s.where.set("", to)
+	if l == s.route.current {
+		s.route.current = nil
+		_, to := s.route.where.get()
+		s.route.where.set("", to)
 		s.chain(l)
-		if s.plan.first == nil {
-			s.plan.first = &f
+		if s.route.plan.first == nil {
+			s.route.plan.first = &f
 		}
 		s.notice("lost-server", l.name, r)
 	} else {
-		s.inflight = nil
-		s.where.set("", "")
+		s.route.inflight = nil
+		s.route.where.set("", "")
 		if s.screen.joined { // it had the player already, and the one before is gone
 			s.notice("switch-failed", l.name, r)
 		}
 	}
-	s.plan.fail(l.server, f)
-	s.hold.delay(l.name)
+	s.route.plan.fail(l.server, f)
+	s.route.hold.delay(l.name)
 	s.release(l)
-	if !s.screen.changing() && s.inflight == nil {
+	if !s.screen.changing() && s.route.inflight == nil {
 		s.timers.settled()
 	}
-	s.route()
+	s.direct()
 	switch {
 	case s.ending != endNone:
 	case s.final(f) || crashed && s.set().Fallback.EndOnLoss || !s.movable():
 		s.end(e, s.emptied(r))
-	case s.inflight != nil: // on the way already
+	case s.route.inflight != nil: // on the way already
 		s.depart()
-	case s.attempt == nil:
+	case s.route.attempt == nil:
 		s.advance()
 	}
 }

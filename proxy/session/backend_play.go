@@ -50,7 +50,7 @@ func (s *Session) backendPlay(l *link, e *event) verdict {
 // joinGame is the moment the player is on the backend: it becomes the current one, hears what it has missed, and
 // whatever waited for a client in play goes out.
 func (s *Session) joinGame(l *link, e *event) verdict {
-	arriving := l == s.inflight
+	arriving := l == s.route.inflight
 	if s.foreign(l) {
 		s.enterWorld(l, e)
 	} else if body := s.vouched(e.body); body != nil {
@@ -62,7 +62,7 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 		return handled
 	}
 	if arriving {
-		s.inflight, s.current = nil, l
+		s.route.inflight, s.route.current = nil, l
 		s.arrive(l)
 	}
 	if s.fml == fmlUnderWay || s.fml == fmlNone && !s.screen.joined {
@@ -73,17 +73,17 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 	if s.hook != nil {
 		s.hook.Reset()
 	}
-	if !s.screen.awaitEnd && s.inflight == nil {
+	if !s.screen.awaitEnd && s.route.inflight == nil {
 		s.timers.settled()
 	}
 	if !l.ready {
 		s.feed(l)
 	}
-	s.route()
+	s.direct()
 	if s.ending == endNone && s.core.channels != nil {
 		s.core.channels.Joined(s)
 	}
-	if b := s.core.cfg.Backends; b != nil && arriving && s.current == l {
+	if b := s.core.cfg.Backends; b != nil && arriving && s.route.current == l {
 		b.Joined(backendRef{s, l})
 	}
 	s.deliver()
@@ -108,22 +108,22 @@ func (s *Session) vouched(join []byte) []byte {
 // arrive notes that the player is on a server, and tells why if that is not the one it was on.
 func (s *Session) arrive(l *link) {
 	l.since = time.Now()
-	s.where.arrive(l.server)
-	s.draining = ""
+	s.route.where.arrive(l.server)
+	s.route.draining = ""
 	s.log.Info("player is on a server", "backend", l.name)
-	count, held := &s.core.Counters.Switches, s.hold.on
+	count, held := &s.core.Counters.Switches, s.route.hold.on
 	s.holding(s.stranded(l))
 	switch {
-	case s.plan.notice != nil:
+	case s.route.plan.notice != nil:
 		count.Rescued.Add(1)
-		s.tell(*s.plan.notice)
-		s.plan.notice = nil
+		s.tell(*s.route.plan.notice)
+		s.route.plan.notice = nil
 	case held && l.planned:
 		count.Returned.Add(1)
 	case s.screen.joined:
 		count.Done.Add(1)
 	}
-	if s.hold.on {
+	if s.route.hold.on {
 		s.tell(s.say("held"))
 	}
 }
@@ -147,7 +147,7 @@ func (s *Session) startConfiguration(l *link, e *event) verdict {
 	l.pump.enter(proto.Config)
 	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
 	s.configuring()
-	s.route()
+	s.direct()
 	return handled
 }
 
@@ -179,6 +179,6 @@ func (s *Session) recompress(l *link, e *event) verdict {
 	threshold = max(threshold, -1)
 	e.pump.threshold = threshold
 	l.recompress(threshold)
-	s.route()
+	s.direct()
 	return handled
 }

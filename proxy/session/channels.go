@@ -108,7 +108,7 @@ func (s *Session) clientMessage(e *event) verdict {
 	default:
 		stated = false
 	}
-	if l := s.partner(); prompt && l != nil && e.pump.dest.Load() == nil {
+	if l := s.route.partner(); prompt && l != nil && e.pump.dest.Load() == nil {
 		s.toBackend(l, proto.CustomPayload, e.body) // it waits for that before it lets the player in
 		return handled
 	}

@@ -32,7 +32,7 @@ func (s *Session) clientConfig(e *event) verdict {
 			s.core.Counters.Dropped[proto.Serverbound].Add(1)
 			return handled
 		}
-		if l := s.partner(); l != nil {
+		if l := s.route.partner(); l != nil {
 			l.packs++
 		}
 	}
@@ -54,14 +54,14 @@ func (s *Session) configured(e *event) verdict {
 	s.in = proto.Play
 	s.client.enter(proto.Play)
 	s.answeredChange()
-	if l := s.partner(); l != nil && l.pump.state == proto.Play && l.out == proto.Config {
+	if l := s.route.partner(); l != nil && l.pump.state == proto.Play && l.out == proto.Config {
 		s.toBackend(l, proto.FinishConfiguration, nil)
 		l.out = proto.Play
-		if l == s.partner() && !s.screen.playing && !s.screen.awaitStart {
+		if l == s.route.partner() && !s.screen.playing && !s.screen.awaitStart {
 			s.timers.within(s.set().Timeouts.BackendJoin, func() { s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name)) })
 		}
 	}
-	s.route()
+	s.direct()
 	s.depart()
 	return handled
 }
@@ -89,7 +89,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 	}
 	if s.screen.joined && s.fml != fmlUnderWay {
 		// It belongs to the world that the client is leaving. Standing facts are in the memory, for the backend to come.
-		if l := s.partner(); stated && l != nil && l.ready {
+		if l := s.route.partner(); stated && l != nil && l.ready {
 			s.toBackend(l, e.packet, e.body)
 			return handled
 		}
@@ -114,10 +114,7 @@ func (s *Session) answered(e *event) verdict {
 	if _, ours := s.timers.alive.answer(id); ours {
 		return handled
 	}
-	for _, l := range []*link{s.current, s.inflight} {
-		if l == nil {
-			continue
-		}
+	for l := range s.route.links() {
 		q, ok := l.alive.answer(id)
 		if !ok {
 			continue

@@ -22,7 +22,7 @@ func (s *Session) clientPlay(e *event) verdict {
 	case proto.ChatSessionUpdate:
 		// A client begins a new session at each join game, and tells; it must not be told for it on a switch, since its old
 		// session counts the messages that the server it left has seen.
-		if l := s.partner(); l != nil && s.unsignable(l) {
+		if l := s.route.partner(); l != nil && s.unsignable(l) {
 			// The session is signed for the account's UUID; a backend that knows the player by another would kick.
 			return handled
 		}
@@ -44,17 +44,17 @@ func (s *Session) reconfiguring(e *event) verdict {
 	s.in = proto.Config
 	s.client.enter(proto.Config)
 	s.clearEffects()
-	l := s.partner()
+	l := s.route.partner()
 	switch {
 	case l == nil:
 	case l.out == proto.Play: // it began the configuration
 		s.toBackend(l, proto.ConfigurationAcknowledged, nil)
 		l.out = proto.Config
 	case !l.started: // it waits for the client
-		s.route()
+		s.direct()
 		s.listen(l)
 		return handled
 	}
-	s.route()
+	s.direct()
 	return handled
 }

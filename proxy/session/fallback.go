@@ -60,30 +60,6 @@ const (
 // resettle is the pause between attempts to take the same player off a draining server.
 const resettle = 5 * time.Second
 
-// hold is about a player who is in the built-in world because no server took him.
-type hold struct {
-	on     bool
-	next   time.Time            // when to look for a server
-	wait   time.Duration        // from a refusal to the next look; zero: nobody has refused
-	missed map[string]time.Time // by lower-case name: when a server last lost or refused the player
-	told   string               // the last refusal that the player was told
-}
-
-// miss notes that a server is not to be tried for this player before it has given a sign of life.
-func (h *hold) miss(server string) {
-	if h.missed == nil {
-		h.missed = map[string]time.Time{}
-	}
-	h.missed[strings.ToLower(server)] = time.Now()
-}
-
-// delay is miss, and makes the player wait longer than the last time.
-func (h *hold) delay(server string) {
-	h.miss(server)
-	h.wait = min(max(2*h.wait, firstRefusal), lastRefusal)
-	h.next = time.Now().Add(health.Jitter(h.wait))
-}
-
 // say is a text for the player.
 func (s *Session) say(key string, named ...string) packet.Text {
 	if say := s.core.cfg.Say; say != nil {
@@ -128,8 +104,8 @@ func (s *Session) choose(names []string, may func(*backend.Server) bool) *backen
 			})
 		}
 		c.board.Take(b.Name)
-		at, _ := s.where.get()
-		s.where.set(at, b.Name)
+		at, _ := s.route.where.get()
+		s.route.where.set(at, b.Name)
 		return b
 	}
 	return nil
@@ -142,7 +118,7 @@ func (c *Core) population() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for s := range c.live {
-		at, to := s.where.get()
+		at, to := s.route.where.get()
 		if to != "" {
 			at = to
 		}
@@ -194,7 +170,7 @@ func (s *Session) stranded(l *link) bool {
 	if !l.server.Limbo || !l.planned || set.Fallback.Stranded {
 		return false
 	}
-	last := s.plan.first != nil || set.Fallback.Strategy != Sequential
+	last := s.route.plan.first != nil || set.Fallback.Strategy != Sequential
 	for _, name := range s.tryList() {
 		switch b := set.server(name); {
 		case b == nil || !s.admits(b):
@@ -209,7 +185,7 @@ func (s *Session) stranded(l *link) bool {
 
 // holding notes whether the player waits in the built-in world.
 func (s *Session) holding(on bool) {
-	h := &s.hold
+	h := &s.route.hold
 	if h.on != on {
 		h.on = on
 		if on {
@@ -227,9 +203,9 @@ func (s *Session) holding(on bool) {
 // look takes a player out of the built-in world when a server of the list has given a sign of life since it last lost or
 // refused him.
 func (s *Session) look() {
-	h, c := &s.hold, s.core
+	h, c := &s.route.hold, s.core
 	h.next = time.Now().Add(health.Jitter(lookEvery))
-	if l := s.current; l == nil || !l.server.Limbo || !s.screen.playing || s.attempt != nil || s.inflight != nil {
+	if l := s.route.current; l == nil || !l.server.Limbo || !s.screen.playing || s.route.attempt != nil || s.route.inflight != nil {
 		return
 	}
 	ready := func(b *backend.Server) bool {
@@ -249,7 +225,7 @@ func (s *Session) look() {
 	if !any || !c.moves.Load().Allow() {
 		return
 	}
-	if _, to := s.where.get(); to != "" {
+	if _, to := s.route.where.get(); to != "" {
 		return // a request of the player's is on its way
 	}
 	if b := s.choose(s.tryList(), ready); b != nil {
@@ -353,7 +329,7 @@ const arriveWithin = 15 * time.Second
 func (c *Core) underWay(all []*Session) bool {
 	for end := time.Now().Add(arriveWithin); time.Now().Before(end); {
 		if !slices.ContainsFunc(all, func(s *Session) bool {
-			_, to := s.where.get()
+			_, to := s.route.where.get()
 			return to != "" && c.players.get(s.id) == s
 		}) {
 			break
@@ -397,14 +373,14 @@ func (c *Core) pause(d time.Duration) bool {
 
 // bound reports whether the player is on a server or on the way there.
 func (s *Session) bound(server string) bool {
-	at, to := s.where.get()
+	at, to := s.route.where.get()
 	return strings.EqualFold(at, server) || strings.EqualFold(to, server)
 }
 
 // displace begins to take the player from a draining server to another one, unless he is on his way. It is false when there
 // is none.
 func (s *Session) displace(from string) bool {
-	if _, to := s.where.get(); to != "" {
+	if _, to := s.route.where.get(); to != "" {
 		return true
 	}
 	b := s.choose(s.tryList(), func(b *backend.Server) bool {
@@ -415,13 +391,13 @@ func (s *Session) displace(from string) bool {
 		return false
 	}
 	s.post(letter{do: func() {
-		switch l := s.current; {
-		case s.attempt != nil || s.inflight != nil: // overtaken; where to is noted
+		switch l := s.route.current; {
+		case s.route.attempt != nil || s.route.inflight != nil: // overtaken; where to is noted
 		case l == nil || !strings.EqualFold(l.name, from):
-			at, _ := s.where.get()
-			s.where.set(at, "")
+			at, _ := s.route.where.get()
+			s.route.where.set(at, "")
 		default:
-			s.draining = l.name
+			s.route.draining = l.name
 			s.tell(s.say("drained", "server", l.name, "to", b.Name))
 			s.connect(b, true)
 		}

@@ -51,7 +51,7 @@ func bystander(t *testing.T, c *Core, on string) *Session {
 		defer c.mu.Unlock()
 		delete(c.live, s)
 	})
-	s.where.set(on, "")
+	s.route.where.set(on, "")
 	return s
 }
 
@@ -64,7 +64,7 @@ func pick(c *Core, may func(*backend.Server) bool) string {
 	if b == nil {
 		return ""
 	}
-	if _, to := s.where.get(); to != b.Name {
+	if _, to := s.route.where.get(); to != b.Name {
 		return "no way noted to " + b.Name
 	}
 	return b.Name
@@ -464,7 +464,7 @@ func TestLeftAlone(t *testing.T) {
 				e.on("limbo")
 			}
 			asked := make(chan bool)
-			e.player().post(letter{any: true, do: func() { asked <- e.player().hold.on }})
+			e.player().post(letter{any: true, do: func() { asked <- e.player().route.hold.on }})
 			if <-asked {
 				t.Errorf("%s: is to be taken away", what)
 			}

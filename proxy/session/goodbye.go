@@ -70,13 +70,11 @@ func (s *Session) end(e Ending, r reason) {
 		return
 	}
 	s.ending = e
-	for _, l := range []*link{s.current, s.inflight} {
-		if l != nil {
-			s.closeLink(l)
-			s.screen.bundle = s.screen.bundle || l.pump.bundle.Load()
-		}
+	for l := range s.route.links() {
+		s.closeLink(l)
+		s.screen.bundle = s.screen.bundle || l.pump.bundle.Load()
 	}
-	s.current, s.inflight = nil, nil
+	s.route.current, s.route.inflight = nil, nil
 	// The client's reader may be waiting for bytes; it has to go before somebody else reads what it left.
 	s.client.stop()
 	s.conn.SetReadDeadline(time.Now())

@@ -49,7 +49,7 @@ func (s *Session) hooked(e *event) verdict {
 		s.end(e, reason{text: *a.Kick})
 		return handled
 	case a.Ack != nil:
-		if l := s.current; l != nil {
+		if l := s.route.current; l != nil {
 			s.toBackend(l, proto.MessageAcknowledgement, a.Ack)
 		}
 	case a.Reply != nil:
@@ -106,7 +106,7 @@ func (b backendRef) Player() Player { return b.s }
 func (b backendRef) SendPlugin(channel string, data []byte) error {
 	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
 	return b.s.post(letter{bytes: len(body), any: true, do: func() {
-		if b.l == b.s.current || b.l == b.s.inflight {
+		if b.l == b.s.route.current || b.l == b.s.route.inflight {
 			b.s.toBackend(b.l, proto.CustomPayload, body)
 		}
 	}})

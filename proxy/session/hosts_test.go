@@ -159,10 +159,10 @@ func (e *env) settled(name string) {
 			continue
 		}
 		s.post(letter{do: func() {
-			if s.current != nil {
-				s.current.since = time.Now().Add(-time.Hour)
+			if s.route.current != nil {
+				s.route.current.since = time.Now().Add(-time.Hour)
 			}
-			done <- s.current != nil
+			done <- s.route.current != nil
 		}})
 	}
 	select {

@@ -88,7 +88,7 @@ func (s *Session) reach(ctx context.Context, names []string) (*backend.Server, n
 		to, err := b.Open(ctx, s.address, s.set().Timeouts.BackendDial)
 		if err == nil {
 			s.core.judge(b.Name, nil, false)
-			s.where.set(b.Name, "")
+			s.route.where.set(b.Name, "")
 			return b, to
 		}
 		s.core.Counters.DialFails.Add(1)

@@ -201,6 +201,6 @@ func (s *Session) catchUp(e *event) verdict {
 	}
 	s.mods.open = nil
 	e.pump.enter(s.in)
-	s.route()
+	s.direct()
 	return again
 }

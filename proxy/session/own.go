@@ -80,13 +80,13 @@ func (s *Session) fromClient(e *event) verdict {
 // fromBackend likewise. What a backend that was given up still had to say is dropped.
 func (s *Session) fromBackend(e *event) verdict {
 	l := e.pump.link
-	if l != s.current && l != s.inflight {
+	if !s.route.has(l) {
 		return handled
 	}
 	if e.pump.dest.Load() == nil {
 		// The client is in another state than the backend thinks, or still in another one's world. There is no telling
 		// what it would make of this.
-		entering := l == s.inflight && !s.version.HasConfiguration() && (e.packet == proto.JoinGame || e.packet == proto.SetCompression)
+		entering := l == s.route.inflight && !s.version.HasConfiguration() && (e.packet == proto.JoinGame || e.packet == proto.SetCompression)
 		if s.greetsFML(l, e) {
 			return s.shake(l, e)
 		}
@@ -107,7 +107,7 @@ func (s *Session) fromBackend(e *event) verdict {
 func (s *Session) finished(p *pump, err error) {
 	var bad frame.Violation
 	if p.link != nil {
-		if p.link != s.current && p.link != s.inflight {
+		if !s.route.has(p.link) {
 			return
 		}
 		ending, why := EndBackendLost, "backend-closed"
@@ -145,7 +145,7 @@ func (s *Session) unwritable(to *outlet, err error) {
 	}
 	l := to.link
 	switch {
-	case l != s.current && l != s.inflight:
+	case !s.route.has(l):
 	case l.pump.mark.late.Load(): // the watchdog has closed it, and the client's reader noticed first
 		s.lost(l, EndBackendTimeout, s.because("backend-silent", "server", l.name))
 	default:
@@ -182,21 +182,13 @@ func (s *Session) pass(e *event, to *outlet) bool {
 	return s.ending == endNone
 }
 
-// partner is the backend that hears the client: the one it is on the way to as long as there is no other.
-func (s *Session) partner() *link {
-	if s.current != nil {
-		return s.current
-	}
-	return s.inflight
-}
-
-// route decides where frames go without being asked about: to the other side whenever both are in the same state. It is
+// direct decides where frames go without being asked about: to the other side whenever both are in the same state. It is
 // called after every change of a state.
-func (s *Session) route() {
+func (s *Session) direct() {
 	if s.greeted {
 		s.client.mark.allow(s.allowance())
 	}
-	l := s.partner()
+	l := s.route.partner()
 	s.client.dest.Store(nil)
 	if l == nil {
 		return
@@ -213,7 +205,7 @@ func (s *Session) route() {
 
 // foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are about.
 func (s *Session) foreign(l *link) bool {
-	return l == s.inflight && s.screen.joined && !s.version.HasConfiguration()
+	return l == s.route.inflight && s.screen.joined && !s.version.HasConfiguration()
 }
 
 // deliver does what other goroutines have asked for, as far as the client is in a state for it.

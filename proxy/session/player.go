@@ -146,7 +146,7 @@ func (s *Session) ToServer(channel string, data []byte) error {
 	}
 	body := packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: data})
 	return s.post(letter{bytes: len(body), any: true, do: func() {
-		if l := s.current; l != nil {
+		if l := s.route.current; l != nil {
 			s.toBackend(l, proto.CustomPayload, body)
 		}
 	}})
@@ -162,7 +162,7 @@ func (s *Session) post(l letter) error {
 
 // Server implements [Player].
 func (s *Session) Server() string {
-	at, _ := s.where.get()
+	at, _ := s.route.where.get()
 	return at
 }
 
@@ -175,13 +175,13 @@ func (s *Session) Connect(server string) error {
 	case s.relayed():
 		return errRelayed
 	}
-	if err := s.where.head(b); err != nil {
+	if err := s.route.where.head(b); err != nil {
 		return err
 	}
 	err := s.post(letter{do: func() { s.travel(b) }})
 	if err != nil {
-		at, _ := s.where.get()
-		s.where.set(at, "")
+		at, _ := s.route.where.get()
+		s.route.where.set(at, "")
 	}
 	return err
 }

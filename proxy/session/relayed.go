@@ -33,23 +33,23 @@ func (s *Session) misfit(what string) bool {
 // relay joins a client that has acknowledged its login with the server that has taken it. From here on the owner only
 // waits for one of them to end.
 func (s *Session) relay() verdict {
-	l := s.inflight
+	l := s.route.inflight
 	if l == nil {
 		s.end(EndBackendLost, plain("")) // it went between the login success and this
 		return handled
 	}
 	c := &s.core.Counters.Relayed
-	s.inflight, s.current = nil, l
+	s.route.inflight, s.route.current = nil, l
 	s.screen.joined = true
 	l.since = time.Now()
 	l.pump.mark.allow(s.set().Timeouts.Read)
-	s.where.set(l.name, "")
+	s.route.where.set(l.name, "")
 	if c.add(s.protocol) {
 		s.log.Warn("players of a version that is not known here get in without commands, voice and switching; add it to the folder versions, or get a newer Earshot",
 			"protocol", s.protocol, "newest", proto.Newest().Protocol)
 	}
 	s.log.Info("player is on a server", "backend", l.name, "relayed", true)
-	s.route()
+	s.direct()
 	s.listen(l)
 	return handled
 }

@@ -72,23 +72,18 @@ type Session struct {
 	identity
 
 	// The owner's.
-	in, out  proto.State // how packets from and to the client are decoded and encoded
-	client   *pump
-	self     *outlet // the client as a place to write to
-	current  *link   // the backend the player is on; nil before the first join
-	inflight *link   // the backend the player is on the way to
-	attempt  *dialed // the backend being dialled
-	plan     plan    // where to try next
-	draining string  // the server whose emptying sent the player on the way, or cost it; empty: none
-	hold     hold    // what there is to know about waiting in the built-in world
-	screen   screen
-	timers   timers
-	said     said   // how much of plugin channels
-	memory   memory // what the client said once and every backend must hear
-	fml      fmlStage
-	mods     mods // what the client's mod loader answered to the backend it logged in with
-	hook     Hook
-	ending   Ending
+	in, out proto.State // how packets from and to the client are decoded and encoded
+	client  *pump
+	self    *outlet // the client as a place to write to
+	screen  screen
+	route   route
+	timers  timers
+	said    said   // how much of plugin channels
+	memory  memory // what the client said once and every backend must hear
+	fml     fmlStage
+	mods    mods // what the client's mod loader answered to the backend it logged in with
+	hook    Hook
+	ending  Ending
 
 	events   chan *event
 	mail     *mailbox
@@ -108,7 +103,6 @@ type Session struct {
 	unlisted atomic.Bool  // the client does not want to be shown in the server list
 	ping     atomic.Int64 // ns between a backend's keep-alive and the client's answer
 	locale   atomic.Pointer[string]
-	where    whereabouts
 
 	clientMods atomic.Pointer[[]packet.ForgeMod]
 }
@@ -168,10 +162,8 @@ func (s *Session) caught() {
 func (s *Session) teardown() {
 	s.cancel()
 	s.conn.Close()
-	for _, l := range []*link{s.current, s.inflight} {
-		if l != nil {
-			s.closeLink(l)
-		}
+	for l := range s.route.links() {
+		s.closeLink(l)
 	}
 	if s.client != nil {
 		s.client.stop()

@@ -41,7 +41,7 @@ func (s *Session) aliveEvery() time.Duration { return min(ownAlive, s.set().Time
 // waits reports whether the client is waiting for a backend: it has none, the one it has configures it, or that has been
 // silent for a while. Its silence is then not its own, and whoever else asks for signs of life may not do it.
 func (s *Session) waits() bool {
-	l := s.current
+	l := s.route.current
 	return l == nil || s.in == proto.Config || s.out == proto.Config || l.pump.mark.waited(s.core.watchdog.clock.now()) >= s.aliveEvery()/2
 }
 
@@ -49,7 +49,7 @@ func (s *Session) waits() bool {
 // so that a backend which is silent for as long is found out first.
 func (s *Session) allowance() time.Duration {
 	read := s.set().Timeouts.Read
-	if s.current == nil || s.in == proto.Config || s.out == proto.Config {
+	if s.route.current == nil || s.in == proto.Config || s.out == proto.Config {
 		read += s.aliveEvery()
 	}
 	return read
@@ -61,8 +61,8 @@ func (s *Session) arm() {
 	if at.IsZero() || s.timers.nextAlive.Before(at) {
 		at = s.timers.nextAlive
 	}
-	if s.hold.on && (at.IsZero() || s.hold.next.Before(at)) {
-		at = s.hold.next
+	if s.route.hold.on && (at.IsZero() || s.route.hold.next.Before(at)) {
+		at = s.route.hold.next
 	}
 	s.timers.clock.Reset(time.Until(at))
 }
@@ -81,7 +81,7 @@ func (s *Session) tick() {
 		}
 		return
 	}
-	if s.hold.on && !now.Before(s.hold.next) {
+	if s.route.hold.on && !now.Before(s.route.hold.next) {
 		s.look()
 	}
 }

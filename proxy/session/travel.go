@@ -2,7 +2,6 @@ package session
 
 import (
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/backend"
@@ -14,55 +13,13 @@ import (
 // chain that led there, in which no server is tried twice.
 const stayed = 10 * time.Second
 
-// whereabouts is where a player is and on the way to, for other goroutines to see. The owner writes it, and Connect,
-// which thereby makes sure that a player goes one way at a time.
-type whereabouts struct {
-	mu      sync.Mutex
-	at, to  string
-	address string // of the server that the player is on
-}
-
-// set notes both.
-func (w *whereabouts) set(at, to string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at, w.to = at, to
-}
-
-// arrive notes that the player is on a server.
-func (w *whereabouts) arrive(at *backend.Server) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.at, w.to, w.address = at.Name, "", at.Address
-}
-
-func (w *whereabouts) get() (at, to string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.at, w.to
-}
-
-// head notes a new direction, unless the player is there or has one. A server that has got another address is another one.
-func (w *whereabouts) head(to *backend.Server) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch {
-	case w.to != "":
-		return refusal("already connecting to "+w.to, "connecting-already", "server", w.to)
-	case strings.EqualFold(w.at, to.Name) && w.address == to.Address:
-		return refusal("already connected to "+to.Name, "connected-already", "server", to.Name)
-	}
-	w.to = to.Name
-	return nil
-}
-
 // travel begins to take a player in play to another server.
 func (s *Session) travel(b *backend.Server) {
-	if s.attempt != nil || s.inflight != nil {
+	if s.route.attempt != nil || s.route.inflight != nil {
 		return // overtaken by a fallback
 	}
-	if l := s.current; l != nil && strings.EqualFold(l.name, b.Name) && l.server.Address == b.Address {
-		s.where.set(l.name, "")
+	if l := s.route.current; l != nil && strings.EqualFold(l.name, b.Name) && l.server.Address == b.Address {
+		s.route.where.set(l.name, "")
 		return // that has brought the player there
 	}
 	s.connect(b, false)
@@ -72,15 +29,15 @@ func (s *Session) travel(b *backend.Server) {
 // proxy tried of itself is no news to the player, unless he waits for it.
 func (s *Session) refused(b *backend.Server, f failure, planned bool) {
 	name := b.Name
-	if s.current == nil {
+	if s.route.current == nil {
 		s.failed(b, f)
 		return
 	}
-	s.draining = ""
-	s.where.set(s.current.name, "")
+	s.route.draining = ""
+	s.route.where.set(s.route.current.name, "")
 	s.core.Counters.Switches.Refused.Add(1)
 	why := f.reason.text.String()
-	switch h := &s.hold; {
+	switch h := &s.route.hold; {
 	case !planned:
 		h.miss(name)
 	case !h.on:
@@ -101,7 +58,7 @@ func (s *Session) refused(b *backend.Server, f failure, planned bool) {
 // notice keeps a text for when the player is on another server.
 func (s *Session) notice(key, server string, r reason) {
 	t := s.sayWhy(key, server, r)
-	s.plan.notice = &t
+	s.route.plan.notice = &t
 }
 
 // sayWhy is a text with the <reason> that a server gave, or that there was. It is quoted, and not turned into a string:
@@ -113,11 +70,11 @@ func (s *Session) sayWhy(key, server string, r reason) packet.Text {
 // depart lets a backend with a configuration phase have the player, once it has logged the player in and the client
 // is in a state to follow: not while the backend it is on is just configuring it.
 func (s *Session) depart() {
-	l := s.inflight
+	l := s.route.inflight
 	if l == nil || l.begun || !s.version.HasConfiguration() {
 		return
 	}
-	if s.current != nil && (!s.screen.playing || s.screen.changing()) {
+	if s.route.current != nil && (!s.screen.playing || s.screen.changing()) {
 		return
 	}
 	l.begun = true
@@ -128,7 +85,7 @@ func (s *Session) depart() {
 	if s.out == proto.Play {
 		s.leaveWorld()
 	}
-	if s.inflight != l {
+	if s.route.inflight != l {
 		return
 	}
 	// The backend may say already what it has to; it is not read before the client can take it, which is at most
@@ -142,10 +99,10 @@ func (s *Session) depart() {
 	l.pump.enter(proto.Config)
 	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
 	s.feed(l)
-	if s.inflight != l {
+	if s.route.inflight != l {
 		return // a write failed already; it is given up
 	}
-	s.route()
+	s.direct()
 	if s.in == proto.Config && !s.screen.awaitStart && !s.relayed() {
 		s.listen(l)
 	}
@@ -153,16 +110,16 @@ func (s *Session) depart() {
 
 // part is the end of the backend the player is on because another one takes over.
 func (s *Session) part() {
-	c := s.current
+	c := s.route.current
 	if c == nil {
 		return
 	}
 	s.chain(c)
-	s.current = nil
-	s.route() // what the client says from here on waits for the next one: it may be of the world it is about to enter
+	s.route.current = nil
+	s.direct() // what the client says from here on waits for the next one: it may be of the world it is about to enter
 	s.release(c)
-	_, to := s.where.get()
-	s.where.set("", to)
+	_, to := s.route.where.get()
+	s.route.where.set("", to)
 }
 
 // leaveWorld takes a client in play into configuration, where the next backend begins.
@@ -223,9 +180,9 @@ func (s *Session) rejoin(l *link, join []byte) (first []byte, respawns [][]byte,
 // chain begins a new chain of attempts when the player has been on l for a while.
 func (s *Session) chain(l *link) {
 	if time.Since(l.since) >= stayed {
-		s.plan = plan{}
+		s.route.plan = plan{}
 		if !l.server.Limbo {
-			s.hold.wait = 0
+			s.route.hold.wait = 0
 		}
 	}
 }
