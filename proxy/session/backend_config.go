@@ -17,7 +17,7 @@ func (s *Session) backendConfig(l *link, e *event) verdict {
 			return s.backendMessage(l, e)
 		}
 	case proto.Disconnect:
-		s.lost(l, EndKicked, kicked(s.version.Protocol, proto.Config, e.body))
+		s.lost(l, EndKicked, kicked(s.client.version.Protocol, proto.Config, e.body))
 		return handled
 	case proto.FinishConfiguration:
 		return s.finishing(l, e)
@@ -40,10 +40,10 @@ func (s *Session) finishing(l *link, e *event) verdict {
 	if s.screen.awaitEnd {
 		return handled
 	}
-	if s.unloadPacks(); !s.pass(e, s.self) {
+	if s.unloadPacks(); !s.pass(e, s.client.to) {
 		return handled
 	}
-	s.out = proto.Play
+	s.client.out = proto.Play
 	s.screen.awaitEnd = true
 	l.pump.enter(proto.Play)
 	l.pump.mark.allow(s.set().Timeouts.Read)
@@ -59,7 +59,7 @@ func (s *Session) stuck() {
 
 // asked is a backend's keep-alive. Its question is noted before the client can answer it.
 func (s *Session) asked(l *link, e *event) verdict {
-	id, err := packet.ParseKeepAlive(s.version.Protocol, e.body)
+	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.body)
 	if err != nil {
 		s.undecoded(proto.KeepAlive)
 		return forward

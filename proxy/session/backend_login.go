@@ -73,17 +73,18 @@ func (s *Session) emptied(r reason) reason {
 // connect dials a backend and logs in there, beside everything else that goes on. Its outcome comes back as an event.
 // planned is whether the proxy chose it, along the list.
 func (s *Session) connect(b *backend.Server, planned bool) {
+	cl := &s.client
 	s.core.Counters.Dials.Add(1)
 	id := backend.Identity{
-		Protocol: s.protocol, Name: s.name, ID: s.id, Properties: s.properties, Key: s.key,
-		Host: s.host, RawHost: s.rawHost, Marker: s.marker, Floodgate: s.geyser, Port: s.port, Addr: s.address.Addr(), SourcePort: s.address.Port(),
+		Protocol: cl.protocol, Name: cl.name, ID: cl.id, Properties: cl.properties, Key: cl.key,
+		Host: cl.host, RawHost: cl.rawHost, Marker: cl.marker, Floodgate: cl.geyser, Port: cl.port, Addr: cl.address.Addr(), SourcePort: cl.address.Port(),
 	}
 	d := &dialed{server: b, planned: planned}
 	s.route.attempt = d
 	if s.asksFirst() {
 		id.Ask = s.ask
-		if s.out == proto.Login {
-			s.mods.begin()
+		if cl.out == proto.Login {
+			cl.mods.begin()
 		}
 	}
 	at, _ := s.route.where.get()
@@ -119,10 +120,10 @@ func (s *Session) arrived(d *dialed) {
 	l := s.newLink(d.server, d.conn)
 	l.planned = d.planned
 	s.route.inflight = l
-	if s.out == proto.Login && !s.welcome() {
+	if s.client.out == proto.Login && !s.welcome() {
 		return
 	}
-	if s.version.HasConfiguration() {
+	if s.client.version.HasConfiguration() {
 		s.depart()
 		return
 	}
@@ -150,16 +151,14 @@ func (s *Session) newLink(b *backend.Server, c *backend.Conn) *link {
 	l.to = &outlet{w: c.Writer, threshold: c.Threshold, link: l}
 	l.pump = newPump(s, proto.Clientbound, c.Reader, c.Threshold, l)
 	c.Writer.SetWriteTimeout(s.set().Timeouts.Write)
-	s.socketsMu.Lock()
-	s.sockets[c] = struct{}{}
-	s.socketsMu.Unlock()
+	s.sockets.add(c)
 	return l
 }
 
 // feed tells a backend what the client said before it was there.
 func (s *Session) feed(l *link) {
-	s.memory.feed(s.protocol, func(p proto.Packet, body []byte) {
-		if id, ok := s.version.ID(l.out, proto.Serverbound, p); ok {
+	s.client.memory.feed(s.client.protocol, func(p proto.Packet, body []byte) {
+		if id, ok := s.client.version.ID(l.out, proto.Serverbound, p); ok {
 			l.to.w.Append(id, body)
 		}
 	})
@@ -213,7 +212,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	if l == s.route.inflight && s.route.current != nil {
 		s.route.inflight = nil
 		s.closeLink(l)
-		if !s.version.HasConfiguration() {
+		if !s.client.version.HasConfiguration() {
 			s.timers.settled()
 		}
 		s.refused(l.server, f, l.planned)
@@ -262,9 +261,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 func (s *Session) closeLink(l *link) {
 	l.pump.stop()
 	l.conn.Close()
-	s.socketsMu.Lock()
-	delete(s.sockets, l.conn)
-	s.socketsMu.Unlock()
+	s.sockets.remove(l.conn)
 	if l.started {
 		late := time.AfterFunc(grace, s.kill)
 		<-l.pump.ended
@@ -274,4 +271,6 @@ func (s *Session) closeLink(l *link) {
 }
 
 // unsignable reports whether a backend knows the player by another UUID than the one the chat session is signed for.
-func (s *Session) unsignable(l *link) bool { return s.online && l.server.Forwarding == backend.None }
+func (s *Session) unsignable(l *link) bool {
+	return s.client.online && l.server.Forwarding == backend.None
+}

@@ -21,7 +21,7 @@ func (s *Session) backendPlay(l *link, e *event) verdict {
 	case proto.JoinGame:
 		return s.joinGame(l, e)
 	case proto.Disconnect:
-		s.lost(l, EndKicked, kicked(s.version.Protocol, proto.Play, e.body))
+		s.lost(l, EndKicked, kicked(s.client.version.Protocol, proto.Play, e.body))
 		return handled
 	case proto.StartConfiguration:
 		return s.startConfiguration(l, e)
@@ -56,7 +56,7 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 	} else if body := s.vouched(e.body); body != nil {
 		s.toClient(e.id, body)
 	} else {
-		s.pass(e, s.self)
+		s.pass(e, s.client.to)
 	}
 	if s.ending != endNone {
 		return handled
@@ -65,8 +65,8 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 		s.route.inflight, s.route.current = nil, l
 		s.arrive(l)
 	}
-	if s.fml == fmlUnderWay || s.fml == fmlNone && !s.screen.joined {
-		s.fml = fmlOver // without a handshake before its first world, the client takes the server for one without mods
+	if s.client.fml == fmlUnderWay || s.client.fml == fmlNone && !s.screen.joined {
+		s.client.fml = fmlOver // without a handshake before its first world, the client takes the server for one without mods
 	}
 	s.screen.playing, s.screen.joined = true, true
 	s.restorePack()
@@ -94,10 +94,10 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 // vouched is a join game that says of an authenticated player that they are: behind a proxy a backend does not know, and
 // the client hides skins where it says no. nil: it is right as it is.
 func (s *Session) vouched(join []byte) []byte {
-	if !s.online || !s.version.Has(proto.JoinOnlineMode) {
+	if !s.client.online || !s.client.version.Has(proto.JoinOnlineMode) {
 		return nil
 	}
-	body, err := packet.Authenticated(s.version.Protocol, bytes.Clone(join))
+	body, err := packet.Authenticated(s.client.version.Protocol, bytes.Clone(join))
 	if err != nil {
 		s.undecoded(proto.JoinGame)
 		return nil
@@ -135,14 +135,14 @@ func (s *Session) startConfiguration(l *link, e *event) verdict {
 		return handled
 	}
 	if l.pump.bundle.Swap(false) { // a client takes no change of state inside a bundle
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok {
+		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok {
 			s.toClient(id, nil)
 		}
 	}
-	if !s.pass(e, s.self) {
+	if !s.pass(e, s.client.to) {
 		return handled
 	}
-	s.out = proto.Config
+	s.client.out = proto.Config
 	l.pump.registry.Store(false)
 	l.pump.enter(proto.Config)
 	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
@@ -159,7 +159,7 @@ func (s *Session) serverData(e *event) verdict {
 		return forward
 	}
 	text, icon := list.Shown()
-	body, err := packet.Relist(s.protocol, e.body, text, icon)
+	body, err := packet.Relist(s.client.protocol, e.body, text, icon)
 	if err != nil {
 		s.undecoded(proto.ServerData)
 		return handled // nobody misses it

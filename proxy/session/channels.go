@@ -68,8 +68,8 @@ func (x *said) allow(r limit.Rate) bool {
 // clientMessage decides a plugin message from the client.
 func (s *Session) clientMessage(e *event) verdict {
 	ours, t := s.core.owns([]byte(e.channel)), topicOf([]byte(e.channel))
-	if (ours || t != otherTopic) && !s.said.allow(s.set().Channels) {
-		s.log.Debug("client floods plugin channels", "channel", printable(e.channel), "state", s.in)
+	if (ours || t != otherTopic) && !s.client.said.allow(s.set().Channels) {
+		s.log.Debug("client floods plugin channels", "channel", printable(e.channel), "state", s.client.in)
 		s.end(EndFlood, s.because("kick-flood"))
 		return handled
 	}
@@ -93,17 +93,17 @@ func (s *Session) clientMessage(e *event) verdict {
 		s.core.Counters.Forged[proto.Serverbound].Add(1)
 		return handled
 	case registerTopic:
-		prompt = s.fml == fmlUnderWay
+		prompt = s.client.fml == fmlUnderWay
 		names := s.channelNames(e.data)
-		s.memory.register(names)
+		s.client.memory.register(names)
 		if s.core.channels != nil && len(names) > 0 {
 			s.core.channels.Registered(s, names)
 		}
 	case unregisterTopic:
-		s.memory.unregister(s.channelNames(e.data))
+		s.client.memory.unregister(s.channelNames(e.data))
 	case brandTopic:
 		if len(e.body) <= maxBrand {
-			s.memory.brand = append([]byte(nil), e.body...)
+			s.client.memory.brand = append([]byte(nil), e.body...)
 		}
 	default:
 		stated = false
@@ -150,7 +150,7 @@ func (s *Session) backendMessage(l *link, e *event) verdict {
 // channelNames are the channels in the data of a register message. Too many to be true are none at all; the message
 // goes on in any case.
 func (s *Session) channelNames(data []byte) []string {
-	names, err := packet.ParseChannels(s.version.Protocol, data)
+	names, err := packet.ParseChannels(s.client.version.Protocol, data)
 	if err != nil {
 		s.undecoded(proto.CustomPayload)
 	}

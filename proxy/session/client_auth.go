@@ -13,22 +13,23 @@ import (
 // authenticate finds out from the session server who the client is. What it said of itself is forgotten but for the
 // name under which it is looked up.
 func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
+	cl := &s.client
 	if !s.nameAllowed(start.Name) {
 		return s.refuse(EndBadName, s.because("kick-name"))
 	}
-	l, err := a.Begin(s.protocol, start)
+	l, err := a.Begin(cl.protocol, start)
 	if err != nil {
 		return s.unverified(err)
 	}
-	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.EncryptionBegin)
-	if err := s.w.Packet(id, packet.AppendEncryptionRequest(nil, s.protocol, l.Request())); err != nil {
+	id, _ := cl.version.ID(proto.Login, proto.Clientbound, proto.EncryptionBegin)
+	if err := cl.w.Packet(id, packet.AppendEncryptionRequest(nil, cl.protocol, l.Request())); err != nil {
 		return s.broke(err)
 	}
 	body, ok := s.next(proto.EncryptionBegin)
 	if !ok {
 		return false
 	}
-	response, err := packet.ParseEncryptionResponse(s.protocol, body)
+	response, err := packet.ParseEncryptionResponse(cl.protocol, body)
 	if err != nil {
 		return s.misfit(err.Error())
 	}
@@ -42,12 +43,12 @@ func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 		s.log.Debug("encryption failed", "error", err)
 		return false
 	}
-	if err := errors.Join(s.r.SetCipher(secret), s.w.SetCipher(secret)); err != nil {
+	if err := errors.Join(cl.r.SetCipher(secret), cl.w.SetCipher(secret)); err != nil {
 		s.ending = EndEncryption
 		return false
 	}
 	var p auth.Profile
-	if gone := s.whileConnected(ctx, func(ctx context.Context) { p, err = l.Join(ctx, s.address.Addr()) }); gone != nil {
+	if gone := s.whileConnected(ctx, func(ctx context.Context) { p, err = l.Join(ctx, cl.address.Addr()) }); gone != nil {
 		return s.broke(gone)
 	}
 	if err != nil {
@@ -56,7 +57,7 @@ func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 	if !s.nameAllowed(p.Name) {
 		return s.refuse(EndBadName, s.because("kick-name"))
 	}
-	s.id, s.name, s.properties, s.key, s.online = p.ID, p.Name, p.Properties, start.Key, true
+	cl.id, cl.name, cl.properties, cl.key, cl.online = p.ID, p.Name, p.Properties, start.Key, true
 	return true
 }
 
@@ -93,7 +94,7 @@ func (s *Session) whileConnected(ctx context.Context, f func(context.Context)) e
 		err := errQuit
 		defer func() { heard <- err }()
 		defer s.caught()
-		if err = s.r.Fill(); err != nil {
+		if err = s.client.r.Fill(); err != nil {
 			cancel()
 		}
 	}()
@@ -102,7 +103,7 @@ func (s *Session) whileConnected(ctx context.Context, f func(context.Context)) e
 	func() {
 		defer func() { // the reader is needed, and even after a panic nobody else may be reading when it is released
 			canceled = ctx.Err() != nil
-			s.conn.SetReadDeadline(time.Unix(1, 0))
+			s.client.conn.SetReadDeadline(time.Unix(1, 0))
 			err = <-heard
 		}()
 		f(ctx)

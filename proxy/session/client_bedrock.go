@@ -8,6 +8,7 @@ import (
 // fromGeyser finds out who a player of Bedrock Edition is, from what Geyser has put into the handshake. Nobody else is
 // asked: the Xbox account is what counts.
 func (s *Session) fromGeyser() bool {
+	cl := &s.client
 	b, peer := s.set().Bedrock, s.peer()
 	if b == nil || !b.trusts(peer) {
 		why := "no bedrock.key-file is set"
@@ -17,14 +18,14 @@ func (s *Session) fromGeyser() bool {
 		s.log.Info("a player of Bedrock Edition is refused: Floodgate's data is not accepted", "why", why)
 		return s.refuse(EndBedrockSource, s.because("kick-bedrock"))
 	}
-	p, err := b.Key.Open(s.geyser)
+	p, err := b.Key.Open(cl.geyser)
 	if err != nil {
 		s.log.Warn("a player of Bedrock Edition is refused", "error", err)
 		return s.refuse(EndBedrockData, s.because("kick-bedrock-data"))
 	}
-	s.id, s.name, s.online, s.bedrock = p.ID(), p.Name(b.Prefix), true, true
-	if p.Addr.IsValid() && s.address.Addr() == peer { // no PROXY header said so
-		s.address = netip.AddrPortFrom(p.Addr, 0)
+	cl.id, cl.name, cl.online, cl.bedrock = p.ID(), p.Name(b.Prefix), true, true
+	if p.Addr.IsValid() && cl.address.Addr() == peer { // no PROXY header said so
+		cl.address = netip.AddrPortFrom(p.Addr, 0)
 	}
 	return true
 }
@@ -42,7 +43,7 @@ func (b *Bedrock) trusts(a netip.Addr) bool {
 
 // peer is who is at the other end of the socket, whatever a PROXY header says.
 func (s *Session) peer() netip.Addr {
-	c := s.conn
+	c := s.client.conn
 	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {
 		c = inner.NetConn()
 	}

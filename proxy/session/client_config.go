@@ -51,8 +51,8 @@ func (s *Session) configured(e *event) verdict {
 		return s.violation("acknowledged a configuration that is not finished")
 	}
 	s.screen.awaitEnd = false
-	s.in = proto.Play
-	s.client.enter(proto.Play)
+	s.client.in = proto.Play
+	s.client.pump.enter(proto.Play)
 	s.answeredChange()
 	if l := s.route.partner(); l != nil && l.pump.state == proto.Play && l.out == proto.Config {
 		s.toBackend(l, proto.FinishConfiguration, nil)
@@ -76,7 +76,7 @@ func (s *Session) answeredChange() {
 // information is the client's settings. The backend hears them now, and every later one when it is joined.
 func (s *Session) information(e *event) verdict {
 	if len(e.body) <= maxInformation {
-		s.memory.information = append([]byte(nil), e.body...)
+		s.client.memory.information = append([]byte(nil), e.body...)
 		s.list(e.body)
 	}
 	return s.forwardOrWait(e, true)
@@ -87,7 +87,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 	if e.pump.dest.Load() != nil {
 		return forward
 	}
-	if s.screen.joined && s.fml != fmlUnderWay {
+	if s.screen.joined && s.client.fml != fmlUnderWay {
 		// It belongs to the world that the client is leaving. Standing facts are in the memory, for the backend to come.
 		if l := s.route.partner(); stated && l != nil && l.ready {
 			s.toBackend(l, e.packet, e.body)
@@ -96,7 +96,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
 		return handled
 	}
-	if !s.memory.wait(e.packet, e.body, stated) {
+	if !s.client.memory.wait(e.packet, e.body, stated) {
 		s.core.Counters.Overflows.Add(1)
 		s.end(EndOverflow, s.because("kick-overflow"))
 	}
@@ -106,7 +106,7 @@ func (s *Session) forwardOrWait(e *event, stated bool) verdict {
 // answered is a keep-alive of the client. It goes to the backend that asked, if that still waits for it in the state
 // in which it was given; everything else is swallowed.
 func (s *Session) answered(e *event) verdict {
-	id, err := packet.ParseKeepAlive(s.version.Protocol, e.body)
+	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.body)
 	if err != nil {
 		s.undecoded(proto.KeepAlive)
 		return handled
@@ -119,8 +119,8 @@ func (s *Session) answered(e *event) verdict {
 		if !ok {
 			continue
 		}
-		s.ping.Store(int64(time.Since(q.at)))
-		if l.out != s.in || q.state != s.in {
+		s.client.ping.Store(int64(time.Since(q.at)))
+		if l.out != s.client.in || q.state != s.client.in {
 			break // the backend would take it for an answer to something else
 		}
 		return s.give(l, e)

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/earshot-mc/earshot/proxy/floodgate"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/listen"
@@ -16,44 +14,20 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// identity is who a client is and how it came here.
-type identity struct {
-	address  netip.AddrPort
-	protocol int32
-	host     string // cleaned
-	rawHost  string // as sent
-	marker   string // of a mod loader
-	port     uint16
-	transfer bool   // another server sent the player here
-	bedrock  bool   // Geyser translates for the player
-	geyser   string // what it sent of the player, for backends with Floodgate
-
-	id         uuid.UUID
-	name       string
-	online     bool
-	properties []packet.Property
-	key        *packet.ProfileKey // 1.19 to 1.19.2
-}
-
-// Properties are the player's profile properties, such as the skin. The caller must not change them.
-func (i *identity) Properties() []packet.Property { return i.properties }
-
 func newSession(c *Core, conn net.Conn) *Session {
 	set := c.settings.Load()
-	s := &Session{
-		core: c, conn: conn, log: c.cfg.Log,
-		r: frame.NewReader(conn, frame.PreLogin(set.BehindProxy)), w: frame.NewWriter(conn),
-		events: make(chan *event), mail: newMailbox(), done: make(chan struct{}), sockets: map[net.Conn]struct{}{},
-	}
+	s := &Session{core: c, log: c.cfg.Log, events: make(chan *event), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timers.born = time.Now()
-	s.w.SetWriteTimeout(set.Timeouts.Write)
+	cl := &s.client
+	cl.conn, cl.r, cl.w, cl.mail = conn, frame.NewReader(conn, frame.PreLogin(set.BehindProxy)), frame.NewWriter(conn), newMailbox()
+	cl.w.SetWriteTimeout(set.Timeouts.Write)
 	if set.Level > 0 {
-		s.w.SetLevel(set.Level)
+		cl.w.SetLevel(set.Level)
 	}
 	if a, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
 		p := a.AddrPort()
-		s.address = netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
+		cl.address = netip.AddrPortFrom(p.Addr().Unmap(), p.Port())
 	}
 	return s
 }
@@ -64,36 +38,37 @@ func newSession(c *Core, conn net.Conn) *Session {
 func (s *Session) from() {
 	if !s.named && !s.set().HideAddresses {
 		s.named = true
-		s.log = s.log.With("from", s.address)
+		s.log = s.log.With("from", s.client.address)
 	}
 }
 
 // patience bounds the reads of the next stage to d from the first byte on, and reports whether the session may go on.
 // An order to leave that comes later ends a read at once.
 func (s *Session) patience(d time.Duration) bool {
-	s.conn.SetReadDeadline(s.timers.born.Add(d))
-	return s.mail.orders() == nil
+	s.client.conn.SetReadDeadline(s.timers.born.Add(d))
+	return s.client.mail.orders() == nil
 }
 
 // handshake reads the first packet. It reports whether a login follows; what is not one is over when it returns.
 func (s *Session) handshake() bool {
-	if !s.core.cfg.Pending.Enter(&s.place, s.address.Addr(), s.evict) {
+	cl := &s.client
+	if !s.core.cfg.Pending.Enter(&s.place, cl.address.Addr(), s.evict) {
 		s.ending = EndCrowded
 		return false
 	}
 	s.ending = EndHandshakeTimeout
-	if listen.Legacy(s.conn) {
+	if listen.Legacy(cl.conn) {
 		s.legacyStatus()
 		return false
 	}
 	if !s.patience(s.set().Timeouts.Handshake) {
 		return s.broke(nil)
 	}
-	f, err := s.r.Next()
+	f, err := cl.r.Next()
 	if err != nil {
 		return s.broke(err)
 	}
-	body, err := s.r.Body(f)
+	body, err := cl.r.Body(f)
 	if err != nil || f.ID != 0 {
 		return s.garbage("first packet")
 	}
@@ -105,18 +80,18 @@ func (s *Session) handshake() bool {
 	if err != nil {
 		return s.garbage(err.Error())
 	}
-	s.protocol, s.rawHost, s.port = h.Protocol, h.Host, h.Port
-	s.host, s.marker = packet.CleanHost(h.Host, h.Protocol)
-	s.geyser = floodgate.Data(h.Host)
-	if s.geyser == "" && len(h.Host) > packet.MaxHost && !s.set().BehindProxy {
+	cl.protocol, cl.rawHost, cl.port = h.Protocol, h.Host, h.Port
+	cl.host, cl.marker = packet.CleanHost(h.Host, h.Protocol)
+	cl.geyser = floodgate.Data(h.Host)
+	if cl.geyser == "" && len(h.Host) > packet.MaxHost && !s.set().BehindProxy {
 		return s.garbage("host name too long")
 	}
-	s.version = proto.Lookup(h.Protocol)
-	if s.version == nil && s.set().Unknown.Takes(h.Protocol) {
-		s.version = proto.Unknowing(h.Protocol)
+	cl.version = proto.Lookup(h.Protocol)
+	if cl.version == nil && s.set().Unknown.Takes(h.Protocol) {
+		cl.version = proto.Unknowing(h.Protocol)
 	}
 	if h.Intent == packet.IntentStatus {
-		if listen.Wait(s.conn) > 0 {
+		if listen.Wait(cl.conn) > 0 {
 			s.ending = EndStatusThrottled
 			return false
 		}
@@ -125,7 +100,7 @@ func (s *Session) handshake() bool {
 	}
 	s.from()
 	s.core.cfg.Pending.Spoke(&s.place)
-	if wait := listen.Wait(s.conn); wait > 0 {
+	if wait := listen.Wait(cl.conn); wait > 0 {
 		return s.tooOften(wait)
 	}
 	switch by := s.byHost(); {
@@ -135,7 +110,7 @@ func (s *Session) handshake() bool {
 		s.forward(by.Lite, f)
 		return false
 	}
-	s.transfer = h.Intent == packet.IntentTransfer
+	cl.transfer = h.Intent == packet.IntentTransfer
 	return true
 }
 
@@ -150,7 +125,7 @@ func (s *Session) garbage(what string) bool {
 // broke ends a connection whose login broke off with err. Orders that came meanwhile are obeyed.
 func (s *Session) broke(err error) bool {
 	var bad frame.Violation
-	switch o := s.mail.orders(); {
+	switch o := s.client.mail.orders(); {
 	case o != nil:
 		return s.refuse(o.ending, o.reason)
 	case isTimeout(err):
@@ -166,12 +141,12 @@ func (s *Session) broke(err error) bool {
 func (s *Session) refuse(e Ending, r reason) bool {
 	s.ending = e
 	s.from()
-	s.log.Debug("login refused", "ending", e, "reason", r.String(), "name", printable(s.name), "protocol", s.protocol)
-	if s.rawHost == "" && s.version == nil {
+	s.log.Debug("login refused", "ending", e, "reason", r.String(), "name", printable(s.client.name), "protocol", s.client.protocol)
+	if s.client.rawHost == "" && s.client.version == nil {
 		return false // it has said nothing we could answer to
 	}
-	s.w.SetWriteTimeout(grace)
-	if s.w.Packet(disconnectLogin, packet.AppendDisconnect(nil, s.protocol, proto.Login, r.text)) == nil && e != EndCrowded { // somebody else has the place
+	s.client.w.SetWriteTimeout(grace)
+	if s.client.w.Packet(disconnectLogin, packet.AppendDisconnect(nil, s.client.protocol, proto.Login, r.text)) == nil && e != EndCrowded { // somebody else has the place
 		s.hangUp()
 	}
 	return false

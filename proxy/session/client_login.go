@@ -22,17 +22,18 @@ func asViolation(err error, v *frame.Violation) bool { return errors.As(err, v) 
 
 // login takes a client from the handshake to login success. It reports whether there is a player now.
 func (s *Session) login() bool {
+	cl := &s.client
 	switch {
-	case s.version == nil && s.protocol < proto.Min:
+	case cl.version == nil && cl.protocol < proto.Min:
 		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_client", proto.Span()))
-	case s.version == nil:
+	case cl.version == nil:
 		return s.refuse(EndOutdated, translated("multiplayer.disconnect.outdated_server", proto.Span()))
-	case s.transfer && !s.set().AcceptTransfers:
+	case cl.transfer && !s.set().AcceptTransfers:
 		return s.refuse(EndTransfer, translated("multiplayer.disconnect.transfers_disabled"))
-	case s.geyser != "" && !s.fromGeyser():
+	case cl.geyser != "" && !s.fromGeyser():
 		return false
 	}
-	if wait := s.core.cfg.LoginGate(s.address.Addr()); wait > 0 {
+	if wait := s.core.cfg.LoginGate(cl.address.Addr()); wait > 0 {
 		return s.tooOften(wait)
 	}
 	switch {
@@ -43,18 +44,18 @@ func (s *Session) login() bool {
 	if !ok {
 		return false
 	}
-	start, err := packet.ParseLoginStart(s.protocol, body)
+	start, err := packet.ParseLoginStart(cl.protocol, body)
 	if err != nil {
 		return s.misfit(err.Error())
 	}
 	switch set := s.set(); {
-	case s.bedrock: // known already; the name that Geyser logs in with is not the player's here
+	case cl.bedrock: // known already; the name that Geyser logs in with is not the player's here
 	case set.Online:
-		s.name = start.Name
+		cl.name = start.Name
 		ok = s.authenticate(set.Auth, start)
 	default:
-		s.name, s.id = start.Name, auth.OfflineID(start.Name)
-		ok = packet.ValidName(s.name) || s.refuse(EndBadName, s.because("kick-name"))
+		cl.name, cl.id = start.Name, auth.OfflineID(start.Name)
+		ok = packet.ValidName(cl.name) || s.refuse(EndBadName, s.because("kick-name"))
 	}
 	s.core.cfg.Pending.Busy(&s.place)
 	return ok && s.claim() && s.succeed()
@@ -62,14 +63,14 @@ func (s *Session) login() bool {
 
 // next reads one packet of the login state and insists that it is p.
 func (s *Session) next(p proto.Packet) ([]byte, bool) {
-	f, err := s.r.Next()
+	f, err := s.client.r.Next()
 	if err != nil {
 		return nil, s.broke(err)
 	}
-	if id, ok := s.version.ID(proto.Login, proto.Serverbound, p); !ok || id != f.ID {
+	if id, ok := s.client.version.ID(proto.Login, proto.Serverbound, p); !ok || id != f.ID {
 		return nil, s.misfit("packet out of order in login")
 	}
-	body, err := s.r.Body(f)
+	body, err := s.client.r.Body(f)
 	if err != nil {
 		return nil, s.broke(err)
 	}
@@ -84,12 +85,12 @@ func (s *Session) claim() bool {
 	limit := time.NewTimer(s.set().Timeouts.Replace)
 	defer limit.Stop()
 	for {
-		holder := s.core.players.claim(s, s.id, s.name)
+		holder := s.core.players.claim(s, s.client.id, s.client.name)
 		if holder == nil {
 			s.claimed = true
 			return true
 		}
-		if !s.online || holder.bedrock != s.bedrock && holder.id != s.id {
+		if !s.client.online || holder.client.bedrock != s.client.bedrock && holder.client.id != s.client.id {
 			return s.refuse(EndDuplicate, s.because("kick-name-taken"))
 		}
 		holder.leave(EndReplaced, translated("multiplayer.disconnect.duplicate_login"))
@@ -98,7 +99,7 @@ func (s *Session) claim() bool {
 		case <-holder.done:
 		case <-limit.C:
 			return s.refuse(EndDuplicate, s.because("kick-ending"))
-		case <-s.mail.poke:
+		case <-s.client.mail.poke:
 			return s.broke(nil)
 		}
 	}
@@ -107,46 +108,47 @@ func (s *Session) claim() bool {
 // succeed ends the login and starts reading the client. From here on an order to leave is the owner's to see. A client
 // whose mods a backend has to hear of keeps waiting for login success until one has, because it can be asked no later.
 func (s *Session) succeed() bool {
-	if o := s.mail.orders(); o != nil {
+	cl := &s.client
+	if o := cl.mail.orders(); o != nil {
 		return s.refuse(o.ending, o.reason)
 	}
 	set, threshold := s.set(), -1
-	if id, ok := s.version.ID(proto.Login, proto.Clientbound, proto.SetCompression); ok && set.Threshold >= 0 {
+	if id, ok := cl.version.ID(proto.Login, proto.Clientbound, proto.SetCompression); ok && set.Threshold >= 0 {
 		threshold = set.Threshold
-		s.w.Append(id, packet.AppendSetCompression(nil, threshold))
-		s.w.SetCompression(threshold)
-		s.r.SetCompression(threshold)
+		cl.w.Append(id, packet.AppendSetCompression(nil, threshold))
+		cl.w.SetCompression(threshold)
+		cl.r.SetCompression(threshold)
 	}
-	s.in, s.out = proto.Login, proto.Login
+	cl.in, cl.out = proto.Login, proto.Login
 	if !s.asksFirst() {
 		s.success()
 	}
-	if err := s.w.Flush(); err != nil {
+	if err := cl.w.Flush(); err != nil {
 		return s.broke(err)
 	}
 	s.ending = endNone
-	s.log = s.log.With("player", s.name)
-	s.r.SetLimits(frame.Limits{Strict: true})
-	s.conn.SetReadDeadline(time.Time{})
-	s.self = &outlet{w: s.w, threshold: threshold}
-	s.client = newPump(s, proto.Serverbound, s.r, threshold, nil)
-	if s.out != proto.Login {
+	s.log = s.log.With("player", cl.name)
+	cl.r.SetLimits(frame.Limits{Strict: true})
+	cl.conn.SetReadDeadline(time.Time{})
+	cl.to = &outlet{w: cl.w, threshold: threshold}
+	cl.pump = newPump(s, proto.Serverbound, cl.r, threshold, nil)
+	if cl.out != proto.Login {
 		s.admitted()
 	}
-	s.client.enter(s.in)
-	s.client.start(func() { s.leave(EndIdle, translated("disconnect.timeout")) })
+	cl.pump.enter(cl.in)
+	cl.pump.start(func() { s.leave(EndIdle, translated("disconnect.timeout")) })
 	return true
 }
 
 // success appends the login success and enters the state behind it.
 func (s *Session) success() {
-	id, _ := s.version.ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
-	s.w.Append(id, packet.AppendLoginSuccess(nil, s.protocol, packet.LoginSuccess{
-		ID: s.id, Name: s.name, Properties: s.properties, Strict: !s.set().LenientErrors, Session: uuid.New(),
+	id, _ := s.client.version.ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
+	s.client.w.Append(id, packet.AppendLoginSuccess(nil, s.client.protocol, packet.LoginSuccess{
+		ID: s.client.id, Name: s.client.name, Properties: s.client.properties, Strict: !s.set().LenientErrors, Session: uuid.New(),
 	}))
-	s.in, s.out = proto.Play, proto.Play
-	if s.version.HasConfiguration() {
-		s.in, s.out = proto.Login, proto.Config
+	s.client.in, s.client.out = proto.Play, proto.Play
+	if s.client.version.HasConfiguration() {
+		s.client.in, s.client.out = proto.Login, proto.Config
 	}
 }
 
@@ -154,8 +156,8 @@ func (s *Session) success() {
 func (s *Session) admitted() {
 	s.core.cfg.Pending.Leave(&s.place)
 	s.core.Counters.Logins.Add(1)
-	s.log.Info("player logged in", "uuid", s.id, "protocol", s.protocol, "online", s.online)
-	s.client.mark.allow(s.allowance())
+	s.log.Info("player logged in", "uuid", s.client.id, "protocol", s.client.protocol, "online", s.client.online)
+	s.client.pump.mark.allow(s.allowance())
 	s.greet()
 }
 
@@ -176,7 +178,7 @@ func (s *Session) greet() {
 // clientLogin is the login state once the client is known. Before login success it answers backends, after it one packet
 // is left.
 func (s *Session) clientLogin(e *event) verdict {
-	if s.out == proto.Login {
+	if s.client.out == proto.Login {
 		return s.modsAnswer(e)
 	}
 	if s.straggler(e) {
@@ -186,8 +188,8 @@ func (s *Session) clientLogin(e *event) verdict {
 		return s.violation("packet %d instead of the login acknowledgement", e.id)
 	}
 	s.timers.settled()
-	s.in = proto.Config
-	s.client.enter(proto.Config)
+	s.client.in = proto.Config
+	s.client.pump.enter(proto.Config)
 	if s.relayed() {
 		return s.relay()
 	}

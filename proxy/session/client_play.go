@@ -41,8 +41,8 @@ func (s *Session) reconfiguring(e *event) verdict {
 	}
 	s.screen.awaitStart = false
 	s.answeredChange()
-	s.in = proto.Config
-	s.client.enter(proto.Config)
+	s.client.in = proto.Config
+	s.client.pump.enter(proto.Config)
 	s.clearEffects()
 	l := s.route.partner()
 	switch {

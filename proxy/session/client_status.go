@@ -15,15 +15,15 @@ func (s *Session) status() {
 		if st == nil {
 			return status.ErrUnwanted
 		}
-		return st.Serve(s.conn, s.r, s.w, status.Client{Protocol: s.protocol, Host: s.host})
+		return st.Serve(s.client.conn, s.client.r, s.client.w, status.Client{Protocol: s.client.protocol, Host: s.client.host})
 	})
 }
 
 // legacyStatus answers the pings of clients before 1.7, and tells their logins that they are too old.
 func (s *Session) legacyStatus() {
 	s.answer(func() error {
-		return status.ServeLegacy(s.conn, status.DefaultTimeout, func(host string) *status.Status {
-			s.host, _ = packet.CleanHost(host, -1)
+		return status.ServeLegacy(s.client.conn, status.DefaultTimeout, func(host string) *status.Status {
+			s.client.host, _ = packet.CleanHost(host, -1)
 			return s.shown()
 		})
 	})
@@ -42,17 +42,17 @@ func (s *Session) shown() *status.Status {
 }
 
 func (s *Session) answer(serve func() error) {
-	if s.core.cfg.StatusGate(s.address.Addr()) > 0 {
+	if s.core.cfg.StatusGate(s.client.address.Addr()) > 0 {
 		s.ending = EndStatusThrottled
 		return
 	}
 	s.pinging.Store(true) // from now on its deadlines are not ours
 	err := errQuit
-	if s.mail.orders() == nil {
+	if s.client.mail.orders() == nil {
 		err = serve()
 	}
 	var bad frame.Violation
-	switch o := s.mail.orders(); {
+	switch o := s.client.mail.orders(); {
 	case err == nil:
 		s.ending = EndStatus
 	case o != nil && o.ending == EndCrowded:
@@ -76,8 +76,8 @@ func (c *Core) Sample(dst []status.Player, max int) []status.Player {
 		if max <= 0 {
 			return false
 		}
-		if !s.unlisted.Load() && (c.cfg.Listed == nil || c.cfg.Listed(s.id)) {
-			dst = append(dst, status.Player{Name: s.name, ID: s.id})
+		if !s.client.unlisted.Load() && (c.cfg.Listed == nil || c.cfg.Listed(s.client.id)) {
+			dst = append(dst, status.Player{Name: s.client.name, ID: s.client.id})
 			max--
 		}
 		return true
@@ -87,8 +87,8 @@ func (c *Core) Sample(dst []status.Player, max int) []status.Player {
 
 // list follows the client's wish not to be shown in the server list (1.18 on), and notes its language.
 func (s *Session) list(information []byte) {
-	if c, err := packet.ParseClientInformation(s.protocol, information); err == nil {
-		s.unlisted.Store(!c.Listed)
-		s.locale.Store(&c.Locale)
+	if c, err := packet.ParseClientInformation(s.client.protocol, information); err == nil {
+		s.client.unlisted.Store(!c.Listed)
+		s.client.locale.Store(&c.Locale)
 	}
 }

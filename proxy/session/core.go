@@ -151,14 +151,14 @@ func (c *Core) Serve(conn net.Conn) {
 // finished strikes a session off every list.
 func (c *Core) finished(s *Session) {
 	if s.claimed {
-		c.players.release(s, s.id, s.name)
+		c.players.release(s, s.client.id, s.client.name)
 	}
 	c.mu.Lock()
 	delete(c.live, s)
 	c.mu.Unlock()
 	c.Counters.ended[s.ending].Add(1)
 	if c.cfg.Ended != nil {
-		c.cfg.Ended(s.ending, s.address.Addr())
+		c.cfg.Ended(s.ending, s.client.address.Addr())
 	}
 	if s.log.Enabled(context.Background(), slog.LevelDebug) {
 		s.from()

@@ -74,8 +74,8 @@ func Reads() []proto.Packet {
 // undecoded counts a packet that could not be decoded. The first of a version is worth a warning: the version may be other
 // than we think.
 func (s *Session) undecoded(p proto.Packet) {
-	if n := s.core.Counters.Undecoded.Add(s.version.Protocol, p); n == 1 {
-		s.log.Warn("a packet of this version is not understood, and is forwarded all the same", "packet", p, "protocol", s.version.Protocol)
+	if n := s.core.Counters.Undecoded.Add(s.client.version.Protocol, p); n == 1 {
+		s.log.Warn("a packet of this version is not understood, and is forwarded all the same", "packet", p, "protocol", s.client.version.Protocol)
 	}
 }
 

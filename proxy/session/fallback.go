@@ -294,7 +294,7 @@ func (c *Core) empty(server string, done func(Emptied)) {
 			}
 		}()
 		everybody, nowhere := leaving, map[*Session]bool{}
-		remaining := func(s *Session) bool { return c.players.get(s.id) == s && s.bound(server) }
+		remaining := func(s *Session) bool { return c.players.get(s.client.id) == s && s.bound(server) }
 		for told := false; ; {
 			for _, s := range leaving {
 				for mine() && !c.moves.Load().Allow() {
@@ -330,7 +330,7 @@ func (c *Core) underWay(all []*Session) bool {
 	for end := time.Now().Add(arriveWithin); time.Now().Before(end); {
 		if !slices.ContainsFunc(all, func(s *Session) bool {
 			_, to := s.route.where.get()
-			return to != "" && c.players.get(s.id) == s
+			return to != "" && c.players.get(s.client.id) == s
 		}) {
 			break
 		}
@@ -346,14 +346,14 @@ func (c *Core) emptied(everybody []*Session, remaining func(*Session) bool, nowh
 	e := Emptied{Players: len(everybody)}
 	for _, s := range everybody {
 		switch {
-		case c.players.get(s.id) != s:
+		case c.players.get(s.client.id) != s:
 			e.Left++
 		case !remaining(s):
 			e.Moved++
 		case nowhere[s]:
-			e.Nowhere = append(e.Nowhere, s.name)
+			e.Nowhere = append(e.Nowhere, s.client.name)
 		default:
-			e.Refused = append(e.Refused, s.name)
+			e.Refused = append(e.Refused, s.client.name)
 		}
 	}
 	slices.Sort(e.Nowhere)

@@ -38,9 +38,9 @@ func network(t *testing.T, f Fallback, names ...string) *Core {
 // bystander is a player on a server.
 func bystander(t *testing.T, c *Core, on string) *Session {
 	t.Helper()
-	s := &Session{core: c, identity: identity{id: uuid.New()}}
-	s.name = s.id.String()
-	if c.players.claim(s, s.id, s.name) != nil {
+	s := &Session{core: c, client: client{identity: identity{id: uuid.New()}}}
+	s.client.name = s.client.id.String()
+	if c.players.claim(s, s.client.id, s.client.name) != nil {
 		t.Fatal("a UUID twice")
 	}
 	c.mu.Lock()

@@ -32,19 +32,19 @@ const (
 
 // fmlClient reports whether the client has such a Forge.
 func (s *Session) fmlClient() bool {
-	return s.marker != "" && !proto.Has(s.protocol, proto.NamespacedChannels)
+	return s.client.marker != "" && !proto.Has(s.client.protocol, proto.NamespacedChannels)
 }
 
 // fmlQuestion notes a message to the client.
 func (s *Session) fmlQuestion(data []byte) {
 	if s.fmlClient() && len(data) > 0 && data[0] == fmlServerHello {
-		s.fml = fmlUnderWay
+		s.client.fml = fmlUnderWay
 	}
 }
 
 // fmlAnswer notes a message of the client's.
 func (s *Session) fmlAnswer(data []byte) {
-	if s.fml != fmlUnderWay || len(data) == 0 || data[0] != fmlClientMods {
+	if s.client.fml != fmlUnderWay || len(data) == 0 || data[0] != fmlClientMods {
 		return
 	}
 	mods, err := packet.ParseForgeMods(data[1:])
@@ -53,16 +53,16 @@ func (s *Session) fmlAnswer(data []byte) {
 		return
 	}
 	s.log.Info("the player has mods", "count", len(mods))
-	s.clientMods.Store(&mods)
+	s.client.forgeMods.Store(&mods)
 }
 
 // fmlReset makes the client ready for a hello.
 func (s *Session) fmlReset() {
-	if s.fml != fmlOver {
+	if s.client.fml != fmlOver {
 		return
 	}
-	s.fml = fmlNone
-	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.CustomPayload); ok {
+	s.client.fml = fmlNone
+	if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.CustomPayload); ok {
 		s.toClient(id, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: fmlChannel, Data: fmlResetMessage}))
 	}
 }
@@ -91,7 +91,7 @@ func (s *Session) shake(l *link, e *event) verdict {
 		s.fmlReset()
 	}
 	if s.ending == endNone && s.backendMessage(l, e) == forward {
-		s.pass(e, s.self)
+		s.pass(e, s.client.to)
 	}
 	return handled
 }

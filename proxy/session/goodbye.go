@@ -76,31 +76,31 @@ func (s *Session) end(e Ending, r reason) {
 	}
 	s.route.current, s.route.inflight = nil, nil
 	// The client's reader may be waiting for bytes; it has to go before somebody else reads what it left.
-	s.client.stop()
-	s.conn.SetReadDeadline(time.Now())
-	<-s.client.ended
+	s.client.pump.stop()
+	s.client.conn.SetReadDeadline(time.Now())
+	<-s.client.pump.ended
 	if e == EndLeft || e == EndStalled {
 		return // nobody listens any more
 	}
-	s.w.SetWriteTimeout(grace)
+	s.client.w.SetWriteTimeout(grace)
 	if s.screen.bundle {
 		// A client holds back what comes inside a bundle, and would never show the reason.
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.out == proto.Play {
-			s.w.Append(id, nil)
+		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.client.out == proto.Play {
+			s.client.w.Append(id, nil)
 		}
 	}
-	s.goodbye(s.out, r)
+	s.goodbye(s.client.out, r)
 }
 
 // goodbye sends the disconnect packet of a state and hangs up so that it arrives: closing a socket that has unread
 // bytes would throw away what is on its way.
 func (s *Session) goodbye(st proto.State, r reason) {
-	id, ok := s.version.ID(st, proto.Clientbound, proto.Disconnect)
+	id, ok := s.client.version.ID(st, proto.Clientbound, proto.Disconnect)
 	if s.relayed() && !ok {
 		s.hangUp() // what the server said last is to arrive
 		return
 	}
-	if !ok || s.w.Packet(id, r.body(s.version.Protocol, st)) != nil {
+	if !ok || s.client.w.Packet(id, r.body(s.client.version.Protocol, st)) != nil {
 		return
 	}
 	s.hangUp()
@@ -108,18 +108,18 @@ func (s *Session) goodbye(st proto.State, r reason) {
 
 // hangUp ends our direction and waits for the client to end its own.
 func (s *Session) hangUp() {
-	half, ok := s.conn.(interface{ CloseWrite() error })
+	half, ok := s.client.conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	s.conn.SetReadDeadline(time.Now().Add(grace))
-	io.Copy(io.Discard, io.LimitReader(struct{ io.Reader }{s.conn}, 8<<20))
+	s.client.conn.SetReadDeadline(time.Now().Add(grace))
+	io.Copy(io.Discard, io.LimitReader(struct{ io.Reader }{s.client.conn}, 8<<20))
 }
 
 // violation ends a session whose client broke the protocol.
 func (s *Session) violation(format string, args ...any) verdict {
 	what := fmt.Sprintf(format, args...)
-	s.log.Debug("client broke the protocol", "what", what, "state", s.in)
+	s.log.Debug("client broke the protocol", "what", what, "state", s.client.in)
 	s.end(EndProtocol, s.because("kick-protocol", "what", what))
 	return handled
 }

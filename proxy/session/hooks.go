@@ -53,7 +53,7 @@ func (s *Session) hooked(e *event) verdict {
 			s.toBackend(l, proto.MessageAcknowledgement, a.Ack)
 		}
 	case a.Reply != nil:
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.TabComplete); ok && s.out == proto.Play {
+		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.TabComplete); ok && s.client.out == proto.Play {
 			s.toClient(id, a.Reply)
 		}
 	case !a.Drop:
@@ -70,7 +70,7 @@ func (c *Core) Announce() {
 				return
 			}
 			body := s.hook.Announce()
-			if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.DeclareCommands); ok && body != nil {
+			if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.DeclareCommands); ok && body != nil {
 				s.toClient(id, body)
 			}
 		}})

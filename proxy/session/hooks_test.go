@@ -254,11 +254,11 @@ func TestManySwitches(t *testing.T) {
 				if n := e.core.Counters.Switches.Done.Load(); n != uint64(times) {
 					t.Errorf("%d switches, want %d", n, times)
 				}
-				s := e.player()
-				s.socketsMu.Lock()
-				defer s.socketsMu.Unlock()
-				if len(s.sockets) != 1 {
-					t.Errorf("%d sockets to backends are open, want 1", len(s.sockets))
+				k := &e.player().sockets
+				k.mu.Lock()
+				defer k.mu.Unlock()
+				if len(k.open) != 1 {
+					t.Errorf("%d sockets to backends are open, want 1", len(k.open))
 				}
 			})
 		}

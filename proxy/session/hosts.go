@@ -63,7 +63,7 @@ var noHost Host
 
 // byHost is what the settings say about the name by which the client came.
 func (s *Session) byHost() *Host {
-	if h := s.set().byName.find(s.host); h != nil {
+	if h := s.set().byName.find(s.client.host); h != nil {
 		return h
 	}
 	return &noHost

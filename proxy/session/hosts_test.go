@@ -155,7 +155,7 @@ func (e *env) settled(name string) {
 	e.t.Helper()
 	done := make(chan bool, 1)
 	for _, s := range e.core.players.all() {
-		if s.name != name {
+		if s.client.name != name {
 			continue
 		}
 		s.post(letter{do: func() {

@@ -19,8 +19,8 @@ import (
 // are offered servers. What goes by then is not looked at: nobody logs in here, so there is no player and no version that
 // is unknown.
 func (s *Session) forward(names []string, handshake frame.Frame) {
-	head := bytes.Clone(s.r.Raw(handshake.Start, handshake.End))
-	if wait := s.core.cfg.LoginGate(s.address.Addr()); wait > 0 {
+	head := bytes.Clone(s.client.r.Raw(handshake.Start, handshake.End))
+	if wait := s.core.cfg.LoginGate(s.client.address.Addr()); wait > 0 {
 		s.tooOften(wait)
 		return
 	}
@@ -47,18 +47,16 @@ func (s *Session) forward(names []string, handshake frame.Frame) {
 		s.refuse(EndNoServer, s.because("kick-no-server"))
 		return
 	}
-	s.socketsMu.Lock()
-	s.sockets[to] = struct{}{}
-	s.socketsMu.Unlock()
+	s.sockets.add(to)
 	s.core.cfg.Pending.Leave(&s.place)
 	s.ending = EndForwarded
 	counters.Connections.Add(1)
 	counters.Open.Add(1)
 	defer counters.Open.Add(-1)
-	s.log.Info("connection passed on", "host", printable(s.host), "backend", server.Name, "protocol", s.protocol)
+	s.log.Info("connection passed on", "host", printable(s.client.host), "backend", server.Name, "protocol", s.client.protocol)
 
 	to.SetWriteDeadline(time.Now().Add(s.set().Timeouts.Write))
-	head = append(head, s.r.Rest()...)
+	head = append(head, s.client.r.Rest()...)
 	n, err := to.Write(head)
 	counters.Bytes[proto.Serverbound].Add(uint64(n))
 	if err != nil {
@@ -85,7 +83,7 @@ func (s *Session) reach(ctx context.Context, names []string) (*backend.Server, n
 		}
 		tried[strings.ToLower(b.Name)] = true
 		s.core.Counters.Dials.Add(1)
-		to, err := b.Open(ctx, s.address, s.set().Timeouts.BackendDial)
+		to, err := b.Open(ctx, s.client.address, s.set().Timeouts.BackendDial)
 		if err == nil {
 			s.core.judge(b.Name, nil, false)
 			s.route.where.set(b.Name, "")
@@ -111,10 +109,10 @@ func (s *Session) pipe(to net.Conn) {
 		defer s.caught()
 		err = s.pour(dst, src, n)
 	}
-	go pour(to, s.conn, &bytes[proto.Serverbound])
-	go pour(s.conn, to, &bytes[proto.Clientbound])
+	go pour(to, s.client.conn, &bytes[proto.Serverbound])
+	go pour(s.client.conn, to, &bytes[proto.Clientbound])
 	hangUp := func() {
-		s.conn.Close()
+		s.client.conn.Close()
 		to.Close()
 	}
 	var late <-chan time.Time
@@ -131,8 +129,8 @@ func (s *Session) pipe(to net.Conn) {
 			}
 		case <-late:
 			hangUp()
-		case <-s.mail.poke:
-			if o := s.mail.orders(); o != nil { // there is no way to tell the client why
+		case <-s.client.mail.poke:
+			if o := s.client.mail.orders(); o != nil { // there is no way to tell the client why
 				s.ending = o.ending
 				hangUp()
 			}

@@ -88,7 +88,7 @@ func (m *mods) begin() {
 // asksFirst reports whether backends have questions to the client before its login success. Of a version that nobody
 // knows they may have some, and it is the only time at which anything can be said to it.
 func (s *Session) asksFirst() bool {
-	return s.relayed() || s.marker != "" && s.version.Has(proto.NamespacedChannels) && !s.version.HasConfiguration()
+	return s.relayed() || s.client.marker != "" && s.client.version.Has(proto.NamespacedChannels) && !s.client.version.HasConfiguration()
 }
 
 // ask hands a backend's question to the owner. It is called by the goroutine that dials.
@@ -109,8 +109,8 @@ func (s *Session) ask(q packet.LoginPluginRequest, answer func(packet.LoginPlugi
 
 // asks decides a backend's question.
 func (s *Session) asks(q *query) error {
-	m, key := &s.mods, q.key()
-	if s.out == proto.Login {
+	m, key := &s.client.mods, q.key()
+	if s.client.out == proto.Login {
 		if len(m.open) >= maxQuestions || len(m.answers) >= maxQuestions {
 			return backend.ErrNotUnderstood
 		}
@@ -121,7 +121,7 @@ func (s *Session) asks(q *query) error {
 		s.timers.within(s.set().Timeouts.Login, s.slowLogin)
 		r := q.LoginPluginRequest
 		r.ID = id
-		if id, ok := s.version.ID(proto.Login, proto.Clientbound, proto.LoginPluginRequest); ok {
+		if id, ok := s.client.version.ID(proto.Login, proto.Clientbound, proto.LoginPluginRequest); ok {
 			s.toClient(id, packet.AppendLoginPluginRequest(nil, r))
 		}
 		return nil
@@ -148,7 +148,7 @@ func (s *Session) modsAnswer(e *event) verdict {
 	if err != nil {
 		return s.violation("%s", err)
 	}
-	m := &s.mods
+	m := &s.client.mods
 	q, ok := m.open[a.ID]
 	if !ok {
 		return s.violation("answer to a login plugin request that nobody made")
@@ -170,8 +170,8 @@ func (s *Session) modsAnswer(e *event) verdict {
 func (s *Session) welcome() bool {
 	s.timers.settled()
 	s.success()
-	if err := s.w.Flush(); err != nil {
-		s.unwritable(s.self, err)
+	if err := s.client.w.Flush(); err != nil {
+		s.unwritable(s.client.to, err)
 		return false
 	}
 	s.admitted()
@@ -184,11 +184,11 @@ func (s *Session) straggler(e *event) bool {
 		return false
 	}
 	a, err := packet.ParseLoginPluginResponse(e.body)
-	_, open := s.mods.open[a.ID]
+	_, open := s.client.mods.open[a.ID]
 	if err != nil || !open {
 		return false
 	}
-	delete(s.mods.open, a.ID)
+	delete(s.client.mods.open, a.ID)
 	s.core.Counters.Dropped[proto.Serverbound].Add(1)
 	return true
 }
@@ -199,8 +199,8 @@ func (s *Session) catchUp(e *event) verdict {
 	if s.straggler(e) {
 		return handled
 	}
-	s.mods.open = nil
-	e.pump.enter(s.in)
+	s.client.mods.open = nil
+	e.pump.enter(s.client.in)
 	s.direct()
 	return again
 }

@@ -14,10 +14,10 @@ func (s *Session) own() {
 	s.timers.clock = time.NewTimer(time.Hour)
 	defer s.timers.clock.Stop()
 	s.timers.nextAlive = time.Now().Add(s.aliveEvery())
-	if s.in == proto.Login {
+	if s.client.in == proto.Login {
 		s.timers.deadline = deadline{s.timers.born.Add(s.set().Timeouts.Login), s.slowLogin}
 	}
-	if s.in == proto.Play || s.out == proto.Login {
+	if s.client.in == proto.Play || s.client.out == proto.Login {
 		s.begin()
 	}
 	s.deliver() // an order to leave may have come during the login
@@ -26,7 +26,7 @@ func (s *Session) own() {
 		select {
 		case e := <-s.events:
 			s.take(e)
-		case <-s.mail.poke:
+		case <-s.client.mail.poke:
 			s.deliver()
 		case <-s.timers.clock.C:
 			s.tick()
@@ -64,10 +64,10 @@ func (s *Session) take(e *event) {
 
 // fromClient hands a frame to the handler of the state in which the client sent it.
 func (s *Session) fromClient(e *event) verdict {
-	if e.pump.state != s.in {
+	if e.pump.state != s.client.in {
 		return s.catchUp(e)
 	}
-	switch s.in {
+	switch s.client.in {
 	case proto.Login:
 		return s.clientLogin(e)
 	case proto.Config:
@@ -86,7 +86,7 @@ func (s *Session) fromBackend(e *event) verdict {
 	if e.pump.dest.Load() == nil {
 		// The client is in another state than the backend thinks, or still in another one's world. There is no telling
 		// what it would make of this.
-		entering := l == s.route.inflight && !s.version.HasConfiguration() && (e.packet == proto.JoinGame || e.packet == proto.SetCompression)
+		entering := l == s.route.inflight && !s.client.version.HasConfiguration() && (e.packet == proto.JoinGame || e.packet == proto.SetCompression)
 		if s.greetsFML(l, e) {
 			return s.shake(l, e)
 		}
@@ -125,7 +125,7 @@ func (s *Session) finished(p *pump, err error) {
 		return
 	}
 	switch {
-	case s.mail.orders() != nil: // the watchdog's, or whoever's: it says why better than the error does
+	case s.client.mail.orders() != nil: // the watchdog's, or whoever's: it says why better than the error does
 		s.deliver()
 	case errors.As(err, &bad):
 		s.violation("%s", string(bad))
@@ -155,14 +155,14 @@ func (s *Session) unwritable(to *outlet, err error) {
 
 // toClient sends a packet of the state s.out.
 func (s *Session) toClient(id int32, body []byte) {
-	if err := s.w.Packet(id, body); err != nil {
-		s.unwritable(s.self, err)
+	if err := s.client.w.Packet(id, body); err != nil {
+		s.unwritable(s.client.to, err)
 	}
 }
 
 // toBackend sends a packet of the state l.out.
 func (s *Session) toBackend(l *link, p proto.Packet, body []byte) {
-	id, ok := s.version.ID(l.out, proto.Serverbound, p)
+	id, ok := s.client.version.ID(l.out, proto.Serverbound, p)
 	if !ok {
 		return
 	}
@@ -186,18 +186,18 @@ func (s *Session) pass(e *event, to *outlet) bool {
 // called after every change of a state.
 func (s *Session) direct() {
 	if s.greeted {
-		s.client.mark.allow(s.allowance())
+		s.client.pump.mark.allow(s.allowance())
 	}
 	l := s.route.partner()
-	s.client.dest.Store(nil)
+	s.client.pump.dest.Store(nil)
 	if l == nil {
 		return
 	}
-	if l.ready && l.out == s.in && s.client.state == s.in {
-		s.client.dest.Store(l.to)
+	if l.ready && l.out == s.client.in && s.client.pump.state == s.client.in {
+		s.client.pump.dest.Store(l.to)
 	}
-	if l.pump.state == s.out && !s.foreign(l) {
-		l.pump.dest.Store(s.self)
+	if l.pump.state == s.client.out && !s.foreign(l) {
+		l.pump.dest.Store(s.client.to)
 	} else {
 		l.pump.dest.Store(nil)
 	}
@@ -205,17 +205,17 @@ func (s *Session) direct() {
 
 // foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are about.
 func (s *Session) foreign(l *link) bool {
-	return l == s.route.inflight && s.screen.joined && !s.version.HasConfiguration()
+	return l == s.route.inflight && s.screen.joined && !s.client.version.HasConfiguration()
 }
 
 // deliver does what other goroutines have asked for, as far as the client is in a state for it.
 func (s *Session) deliver() {
-	if o := s.mail.orders(); o != nil {
+	if o := s.client.mail.orders(); o != nil {
 		s.end(o.ending, o.reason)
 		return
 	}
 	for s.ending == endNone {
-		l, ok := s.mail.next(s.screen.playing) // the configuration has no place for most; joining calls again
+		l, ok := s.client.mail.next(s.screen.playing) // the configuration has no place for most; joining calls again
 		if !ok {
 			return
 		}

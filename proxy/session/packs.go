@@ -144,7 +144,7 @@ func (k *packs) orphan(l *link) {
 // packPushed is a backend that wants the client to load a pack. One that the client has loaded is answered for it, since
 // loading it once more would stop the game for seconds.
 func (s *Session) packPushed(l *link, e *event) verdict {
-	r, err := packet.ParseResourcePack(s.protocol, e.body)
+	r, err := packet.ParseResourcePack(s.client.protocol, e.body)
 	if err != nil {
 		s.undecoded(e.packet)
 		return forward
@@ -154,14 +154,14 @@ func (s *Session) packPushed(l *link, e *event) verdict {
 		have.from, have.orphan, have.ours = l, false, false
 		a := packet.PackAnswer{ID: r.ID, Hash: r.Hash}
 		for _, a.Status = range []packet.PackStatus{packet.PackAccepted, packet.PackDownloaded, packet.PackLoaded} {
-			if a.Status != packet.PackDownloaded || proto.Has(s.protocol, proto.PackIDs) {
-				s.toBackend(l, proto.ResourcePackReceive, packet.AppendPackAnswer(nil, s.protocol, a))
+			if a.Status != packet.PackDownloaded || proto.Has(s.client.protocol, proto.PackIDs) {
+				s.toBackend(l, proto.ResourcePackReceive, packet.AppendPackAnswer(nil, s.client.protocol, a))
 			}
 		}
 		return handled
 	}
 	p := pack{ResourcePack: r, from: l}
-	if s.version.Has(proto.PacksLostInConfiguration) && len(e.body) <= maxPackBody {
+	if s.client.version.Has(proto.PacksLostInConfiguration) && len(e.body) <= maxPackBody {
 		p.body = slices.Clone(e.body)
 	}
 	s.screen.packs.push(p)
@@ -185,11 +185,11 @@ func (s *Session) packRemoved(e *event) verdict {
 // packAnswered is what the client says about a pack. It is for the backend that asked, in whatever state that is, and for
 // nobody else: a server throws out a client that answers what it was not asked.
 func (s *Session) packAnswered(e *event) verdict {
-	a, err := packet.ParsePackAnswer(s.protocol, e.body)
+	a, err := packet.ParsePackAnswer(s.client.protocol, e.body)
 	if err != nil {
 		return s.violation("resource pack answer: %v", err)
 	}
-	i := s.screen.packs.about(s.protocol, a)
+	i := s.screen.packs.about(s.client.protocol, a)
 	if i < 0 {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
 		return handled
@@ -198,17 +198,17 @@ func (s *Session) packAnswered(e *event) verdict {
 	if s.screen.packs.list[i].ours {
 		to = nil
 	}
-	s.screen.packs.answer(s.protocol, i, a.Status)
+	s.screen.packs.answer(s.client.protocol, i, a.Status)
 	return s.give(to, e)
 }
 
 // unloadPacks takes away the packs of backends that are gone, except those that the backend which is about to end the
 // client's configuration has asked for as well. Older clients keep the last pack until they get another.
 func (s *Session) unloadPacks() {
-	if !proto.Has(s.protocol, proto.PackIDs) || s.set().KeepPacks {
+	if !proto.Has(s.client.protocol, proto.PackIDs) || s.set().KeepPacks {
 		return
 	}
-	id, ok := s.version.ID(s.out, proto.Clientbound, proto.RemoveResourcePack)
+	id, ok := s.client.version.ID(s.client.out, proto.Clientbound, proto.RemoveResourcePack)
 	for _, p := range slices.Clone(s.screen.packs.list) {
 		if ok && p.orphan && !p.removed && s.ending == endNone {
 			s.screen.packs.remove(p.ID, false)
@@ -219,7 +219,7 @@ func (s *Session) unloadPacks() {
 
 // forgetPacks is a 1.20.2 client at the start of a configuration: it unloads its pack.
 func (s *Session) forgetPacks() {
-	if !s.version.Has(proto.PacksLostInConfiguration) {
+	if !s.client.version.Has(proto.PacksLostInConfiguration) {
 		return
 	}
 	for _, p := range s.screen.packs.list {
@@ -235,7 +235,7 @@ func (s *Session) forgetPacks() {
 func (s *Session) restorePack() {
 	p := s.screen.packs.last
 	s.screen.packs.last = nil
-	id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.ResourcePackSend)
+	id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.ResourcePackSend)
 	if p == nil || !ok || p.orphan && !s.set().KeepPacks {
 		return
 	}

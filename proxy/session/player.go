@@ -51,38 +51,41 @@ type Player interface {
 var _ Player = (*Session)(nil)
 
 // ID implements [Player].
-func (i *identity) ID() uuid.UUID { return i.id }
+func (s *Session) ID() uuid.UUID { return s.client.id }
 
 // Name implements [Player].
-func (i *identity) Name() string { return i.name }
+func (s *Session) Name() string { return s.client.name }
 
 // Protocol implements [Player].
-func (i *identity) Protocol() int32 { return i.protocol }
+func (s *Session) Protocol() int32 { return s.client.protocol }
 
 // RemoteAddr implements [Player].
-func (i *identity) RemoteAddr() netip.AddrPort { return i.address }
+func (s *Session) RemoteAddr() netip.AddrPort { return s.client.address }
 
 // Host implements [Player].
-func (i *identity) Host() string { return i.host }
+func (s *Session) Host() string { return s.client.host }
 
 // Port implements [Player].
-func (i *identity) Port() uint16 { return i.port }
+func (s *Session) Port() uint16 { return s.client.port }
 
 // Online implements [Player].
-func (i *identity) Online() bool { return i.online }
+func (s *Session) Online() bool { return s.client.online }
 
 // Transferred reports whether another server sent the player here.
-func (i *identity) Transferred() bool { return i.transfer }
+func (s *Session) Transferred() bool { return s.client.transfer }
+
+// Properties are the player's profile properties, such as the skin. The caller must not change them.
+func (s *Session) Properties() []packet.Property { return s.client.properties }
 
 // Relayed implements [Player].
 func (s *Session) Relayed() bool { return s.relayed() }
 
 // Ping implements [Player].
-func (s *Session) Ping() time.Duration { return time.Duration(s.ping.Load()) }
+func (s *Session) Ping() time.Duration { return time.Duration(s.client.ping.Load()) }
 
 // Locale implements [Player].
 func (s *Session) Locale() string {
-	if l := s.locale.Load(); l != nil {
+	if l := s.client.locale.Load(); l != nil {
 		return *l
 	}
 	return ""
@@ -90,7 +93,7 @@ func (s *Session) Locale() string {
 
 // Mods are the mods of a client of Forge up to 1.12.2, as it has told the server; nil of any other.
 func (s *Session) Mods() []packet.ForgeMod {
-	if m := s.clientMods.Load(); m != nil {
+	if m := s.client.forgeMods.Load(); m != nil {
 		return *m
 	}
 	return nil
@@ -103,13 +106,13 @@ func (s *Session) SendPlugin(channel string, data []byte) error {
 
 // ActionBar implements [Player].
 func (s *Session) ActionBar(text string) error {
-	p, body := packet.ActionBarMessage(s.protocol, packet.Plain(text))
+	p, body := packet.ActionBarMessage(s.client.protocol, packet.Plain(text))
 	return s.postPacket(p, body)
 }
 
 // SendChat implements [Player].
 func (s *Session) SendChat(t packet.Text) error {
-	p, body := packet.SystemMessage(s.protocol, t)
+	p, body := packet.SystemMessage(s.client.protocol, t)
 	return s.postPacket(p, body)
 }
 
@@ -118,8 +121,8 @@ func (s *Session) tell(t packet.Text) { s.SendChat(t) }
 
 // Transfer implements [Player].
 func (s *Session) Transfer(host string, port uint16) error {
-	if _, can := s.version.ID(proto.Play, proto.Clientbound, proto.Transfer); !can && !s.relayed() {
-		return refusal("the client is too old to be transferred; that takes 1.20.5 or later", "transfer-old", "names", s.name)
+	if _, can := s.client.version.ID(proto.Play, proto.Clientbound, proto.Transfer); !can && !s.relayed() {
+		return refusal("the client is too old to be transferred; that takes 1.20.5 or later", "transfer-old", "names", s.client.name)
 	}
 	return s.postPacket(proto.Transfer, field.AppendVarInt(field.AppendString(nil, host), int32(port)))
 }
@@ -130,7 +133,7 @@ func (s *Session) postPacket(p proto.Packet, body []byte) error {
 		return errRelayed
 	}
 	return s.post(letter{bytes: len(body), do: func() {
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok {
+		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, p); ok {
 			s.toClient(id, body)
 		}
 	}})
@@ -140,7 +143,7 @@ func (s *Session) postPacket(p proto.Packet, body []byte) error {
 func (s *Session) ToServer(channel string, data []byte) error {
 	switch {
 	case s.Server() == "":
-		return fmt.Errorf("%s is on no server", s.name)
+		return fmt.Errorf("%s is on no server", s.client.name)
 	case s.relayed():
 		return errRelayed
 	}
@@ -153,7 +156,7 @@ func (s *Session) ToServer(channel string, data []byte) error {
 }
 
 func (s *Session) post(l letter) error {
-	err := s.mail.post(l)
+	err := s.client.mail.post(l)
 	if err == errMailFull {
 		s.core.Counters.Overflows.Add(1)
 	}

@@ -88,8 +88,8 @@ func newPump(s *Session, d proto.Dir, r *frame.Reader, threshold int, l *link) *
 // enter sets the state in which frames are read from now on.
 func (p *pump) enter(st proto.State) {
 	p.state = st
-	p.classes = p.s.core.tables.get(p.s.version, st, p.dir)
-	p.packets = p.s.version.Table(st, p.dir)
+	p.classes = p.s.core.tables.get(p.s.client.version, st, p.dir)
+	p.packets = p.s.client.version.Table(st, p.dir)
 }
 
 // start runs the pump; late is called when the side that is read has been silent for too long.
@@ -279,7 +279,7 @@ func (p *pump) look(f frame.Frame, c class, out *outlet) (*outlet, bool, error) 
 			p.s.observer.Serverbound(p.state, packet, body)
 		}
 	}
-	if c&recorded != 0 && p.leftovers.see(p.s.protocol, packet, body) != nil && c&observed == 0 {
+	if c&recorded != 0 && p.leftovers.see(p.s.client.protocol, packet, body) != nil && c&observed == 0 {
 		p.s.undecoded(packet)
 	}
 	var channel string

@@ -13,7 +13,7 @@ import (
 // until a server has it, and is told of every failure in the login state.
 
 // relayed reports whether the client's version is one that nobody knows.
-func (s *Session) relayed() bool { return s.version != nil && s.version.Blind() }
+func (s *Session) relayed() bool { return s.client.version != nil && s.client.version.Blind() }
 
 // errRelayed is whatever would need packets of a version that nobody knows.
 var errRelayed = refusal("the player's version of the game is not known here, so that nothing can be sent to them", "relayed")
@@ -25,7 +25,7 @@ func (s *Session) misfit(what string) bool {
 	}
 	s.from()
 	if n := s.core.Counters.Relayed.Misfits.Add(1); n&(n-1) == 0 { // strangers can do it as often as they like
-		s.log.Warn("the login of a version that is not known is unlike the newest one's; add it to the folder versions", "protocol", s.protocol, "what", what, "count", n)
+		s.log.Warn("the login of a version that is not known is unlike the newest one's; add it to the folder versions", "protocol", s.client.protocol, "what", what, "count", n)
 	}
 	return s.refuse(EndOutdated, s.because("kick-version", "versions", proto.Span()))
 }
@@ -44,9 +44,9 @@ func (s *Session) relay() verdict {
 	l.since = time.Now()
 	l.pump.mark.allow(s.set().Timeouts.Read)
 	s.route.where.set(l.name, "")
-	if c.add(s.protocol) {
+	if c.add(s.client.protocol) {
 		s.log.Warn("players of a version that is not known here get in without commands, voice and switching; add it to the folder versions, or get a newer Earshot",
-			"protocol", s.protocol, "newest", proto.Newest().Protocol)
+			"protocol", s.client.protocol, "newest", proto.Newest().Protocol)
 	}
 	s.log.Info("player is on a server", "backend", l.name, "relayed", true)
 	s.direct()

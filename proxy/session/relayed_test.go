@@ -302,8 +302,8 @@ func TestTraitsOfTheNewest(t *testing.T) {
 func TestVouchedFor(t *testing.T) {
 	for protocol, want := range map[int32]bool{proto.V26_1: false, proto.V26_2: true, proto.V26_3: true} {
 		for _, isOnline := range []bool{true, false} {
-			s := &Session{core: new(Core), version: proto.Lookup(protocol)}
-			s.log, s.online = newEnv(t, nil).core.cfg.Log, isOnline
+			s := &Session{core: new(Core), client: client{version: proto.Lookup(protocol)}}
+			s.log, s.client.online = newEnv(t, nil).core.cfg.Log, isOnline
 			join := newestJoin(protocol)
 			was := bytes.Clone(join)
 			got := s.vouched(join)

@@ -62,7 +62,7 @@ func (s *Session) clearEffects() {
 		return
 	}
 	s.screen.effects = false
-	if id, ok := s.version.ID(proto.Config, proto.Clientbound, proto.PostEffects); ok && s.out == proto.Config {
+	if id, ok := s.client.version.ID(proto.Config, proto.Clientbound, proto.PostEffects); ok && s.client.out == proto.Config {
 		s.toClient(id, field.AppendVarInt(nil, 0))
 	}
 }
@@ -74,7 +74,7 @@ func (s *Session) closeBundle() {
 		return
 	}
 	s.screen.bundle = false
-	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.out == proto.Play {
+	if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.client.out == proto.Play {
 		s.toClient(id, nil)
 	}
 }
@@ -83,30 +83,30 @@ func (s *Session) closeBundle() {
 // routine for that, whatever made the player leave.
 func (s *Session) clean() {
 	send := func(p proto.Packet, body []byte) {
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, p); ok && s.ending == endNone {
+		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, p); ok && s.ending == endNone {
 			s.toClient(id, body)
 		}
 	}
 	d := &s.screen.leftovers
-	if !s.version.HasConfiguration() { // from there on the configuration does
+	if !s.client.version.HasConfiguration() { // from there on the configuration does
 		if ids := d.players.all(); len(ids) > 0 {
 			p := proto.PlayerInfo
-			if proto.Has(s.protocol, proto.PlayerInfoBits) {
+			if proto.Has(s.client.protocol, proto.PlayerInfoBits) {
 				p = proto.PlayerRemove
 			}
-			send(p, packet.AppendPlayerRemove(nil, s.protocol, ids...))
+			send(p, packet.AppendPlayerRemove(nil, s.client.protocol, ids...))
 		}
 		for _, id := range d.bars.all() {
 			send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, id), bossRemove))
 		}
-		empty := packet.Plain("").Append(nil, s.protocol, proto.Play)
+		empty := packet.Plain("").Append(nil, s.client.protocol, proto.Play)
 		send(proto.PlayerlistHeader, append(empty, empty...))
 	}
 	*d = leftovers{}
 	switch {
-	case proto.Has(s.protocol, proto.TitlePackets):
+	case proto.Has(s.client.protocol, proto.TitlePackets):
 		send(proto.ClearTitles, []byte{1})
-	case proto.Has(s.protocol, proto.TitleWithActionBar):
+	case proto.Has(s.client.protocol, proto.TitleWithActionBar):
 		send(proto.Title, field.AppendVarInt(nil, 5))
 	default:
 		send(proto.Title, field.AppendVarInt(nil, 4))

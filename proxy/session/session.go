@@ -9,8 +9,8 @@ package session
 
 import (
 	"context"
+	"io"
 	"log/slog"
-	"net"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -18,9 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/limit"
-	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -55,56 +53,62 @@ type Channels interface {
 	Left(p Player)                                 // the last call, once for each player that had logged in
 }
 
-// Session is one accepted connection, and the player it may become.
+// Session is one accepted connection, and the player it may become. Its parts are the owner's, except for what says
+// otherwise.
 type Session struct {
 	core  *Core
 	log   *slog.Logger // see from
 	named bool         // log names the address
 
-	conn    net.Conn
-	place   limit.Place // of a connection that is not a player yet
-	pinging atomic.Bool // it is a server list ping, which can only be closed
-	r       *frame.Reader
-	w       *frame.Writer
-	version *proto.Version
+	client client
+	screen screen
+	route  route
+	timers timers
 
-	// Known once the login has succeeded, and fixed from then on.
-	identity
-
-	// The owner's.
-	in, out proto.State // how packets from and to the client are decoded and encoded
-	client  *pump
-	self    *outlet // the client as a place to write to
-	screen  screen
-	route   route
-	timers  timers
-	said    said   // how much of plugin channels
-	memory  memory // what the client said once and every backend must hear
-	fml     fmlStage
-	mods    mods // what the client's mod loader answered to the backend it logged in with
-	hook    Hook
-	ending  Ending
-
-	events   chan *event
-	mail     *mailbox
+	hook     Hook
 	observer Observer
 	greeted  bool // Watch and Channels know the player
 	claimed  bool // the player is in the registry
+	ending   Ending
+	place    limit.Place // of a connection that is not a player yet
+	pinging  atomic.Bool // it is a server list ping, which can only be closed
 
-	socketsMu sync.Mutex
-	sockets   map[net.Conn]struct{} // to backends, for kill
-
+	events  chan *event
+	sockets sockets         // to backends
 	ctx     context.Context // ends with the session
 	cancel  context.CancelFunc
 	dialing sync.WaitGroup
 	broken  atomic.Bool // a goroutine of ours panicked
 	done    chan struct{}
+}
 
-	unlisted atomic.Bool  // the client does not want to be shown in the server list
-	ping     atomic.Int64 // ns between a backend's keep-alive and the client's answer
-	locale   atomic.Pointer[string]
+// sockets are what kill has to close. The zero sockets are ready for use.
+type sockets struct {
+	mu   sync.Mutex
+	open map[io.Closer]struct{}
+}
 
-	clientMods atomic.Pointer[[]packet.ForgeMod]
+func (k *sockets) add(c io.Closer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.open == nil {
+		k.open = map[io.Closer]struct{}{}
+	}
+	k.open[c] = struct{}{}
+}
+
+func (k *sockets) remove(c io.Closer) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.open, c)
+}
+
+func (k *sockets) close() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for c := range k.open {
+		c.Close()
+	}
 }
 
 // Done is closed when nothing of the session is left: goroutines, sockets, and its place among the players.
@@ -112,27 +116,23 @@ func (s *Session) Done() <-chan struct{} { return s.done }
 
 // leave orders the owner to end the session. While there is no owner yet the login sees it at its next step.
 func (s *Session) leave(e Ending, r reason) {
-	s.mail.order(leave{e, r})
-	s.conn.SetReadDeadline(time.Unix(1, 0)) // ends a read of the login; the owner, if there is one, was poked
+	s.client.mail.order(leave{e, r})
+	s.client.conn.SetReadDeadline(time.Unix(1, 0)) // ends a read of the login; the owner, if there is one, was poked
 }
 
 // evict takes a connection that is not a player yet its place.
 func (s *Session) evict() {
 	s.leave(EndCrowded, s.because("kick-crowded"))
 	if s.pinging.Load() {
-		s.conn.Close()
+		s.client.conn.Close()
 	}
 }
 
 // kill closes all sockets under whoever uses them: every read and write fails at once. The last resort.
 func (s *Session) kill() {
 	s.cancel()
-	s.conn.Close()
-	s.socketsMu.Lock()
-	defer s.socketsMu.Unlock()
-	for c := range s.sockets {
-		c.Close()
-	}
+	s.client.conn.Close()
+	s.sockets.close()
 }
 
 // run is the whole life of a connection.
@@ -161,17 +161,17 @@ func (s *Session) caught() {
 // teardown leaves nothing behind, whatever state the session was in.
 func (s *Session) teardown() {
 	s.cancel()
-	s.conn.Close()
+	s.client.conn.Close()
 	for l := range s.route.links() {
 		s.closeLink(l)
 	}
-	if s.client != nil {
-		s.client.stop()
-		<-s.client.ended
+	if s.client.pump != nil {
+		s.client.pump.stop()
+		<-s.client.pump.ended
 	}
 	s.dialing.Wait()
-	s.r.Release()
-	s.mail.close()
+	s.client.r.Release()
+	s.client.mail.close()
 	s.core.cfg.Pending.Leave(&s.place)
 	s.holding(false)
 	if s.broken.Load() {

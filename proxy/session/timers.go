@@ -42,14 +42,14 @@ func (s *Session) aliveEvery() time.Duration { return min(ownAlive, s.set().Time
 // silent for a while. Its silence is then not its own, and whoever else asks for signs of life may not do it.
 func (s *Session) waits() bool {
 	l := s.route.current
-	return l == nil || s.in == proto.Config || s.out == proto.Config || l.pump.mark.waited(s.core.watchdog.clock.now()) >= s.aliveEvery()/2
+	return l == nil || s.client.in == proto.Config || s.client.out == proto.Config || l.pump.mark.waited(s.core.watchdog.clock.now()) >= s.aliveEvery()/2
 }
 
 // allowance is how long the client may be silent. While it waits for a backend that counts from the first time it is asked,
 // so that a backend which is silent for as long is found out first.
 func (s *Session) allowance() time.Duration {
 	read := s.set().Timeouts.Read
-	if s.route.current == nil || s.in == proto.Config || s.out == proto.Config {
+	if s.route.current == nil || s.client.in == proto.Config || s.client.out == proto.Config {
 		read += s.aliveEvery()
 	}
 	return read
@@ -88,11 +88,11 @@ func (s *Session) tick() {
 
 // keepAlive asks the client for a sign of life; its answer belongs to no backend and is swallowed.
 func (s *Session) keepAlive() {
-	id, ok := s.version.ID(s.out, proto.Clientbound, proto.KeepAlive)
-	if !ok || s.ending != endNone || s.in != s.out {
+	id, ok := s.client.version.ID(s.client.out, proto.Clientbound, proto.KeepAlive)
+	if !ok || s.ending != endNone || s.client.in != s.client.out {
 		return
 	}
 	question := int64(rand.Int32())
-	s.timers.alive.ask(question, s.out, time.Now())
-	s.toClient(id, packet.AppendKeepAlive(nil, s.version.Protocol, question))
+	s.timers.alive.ask(question, s.client.out, time.Now())
+	s.toClient(id, packet.AppendKeepAlive(nil, s.client.version.Protocol, question))
 }

@@ -305,7 +305,7 @@ func relay(tb testing.TB, w Watch) *pump {
 	v := proto.Lookup(767)
 	core := New(Config{Watch: w})
 	tb.Cleanup(func() { core.Shutdown(tb.Context(), "") })
-	s := &Session{core: core, version: v}
+	s := &Session{core: core, client: client{version: v}}
 	if w != nil {
 		s.observer = w.Watch(nil)
 	}

@@ -71,7 +71,7 @@ func (s *Session) sayWhy(key, server string, r reason) packet.Text {
 // is in a state to follow: not while the backend it is on is just configuring it.
 func (s *Session) depart() {
 	l := s.route.inflight
-	if l == nil || l.begun || !s.version.HasConfiguration() {
+	if l == nil || l.begun || !s.client.version.HasConfiguration() {
 		return
 	}
 	if s.route.current != nil && (!s.screen.playing || s.screen.changing()) {
@@ -82,7 +82,7 @@ func (s *Session) depart() {
 	if o := s.observer; o != nil {
 		o.Backend(l.name, l.conn.Player)
 	}
-	if s.out == proto.Play {
+	if s.client.out == proto.Play {
 		s.leaveWorld()
 	}
 	if s.route.inflight != l {
@@ -103,7 +103,7 @@ func (s *Session) depart() {
 		return // a write failed already; it is given up
 	}
 	s.direct()
-	if s.in == proto.Config && !s.screen.awaitStart && !s.relayed() {
+	if s.client.in == proto.Config && !s.screen.awaitStart && !s.relayed() {
 		s.listen(l)
 	}
 }
@@ -129,10 +129,10 @@ func (s *Session) leaveWorld() {
 		s.clean()
 		s.keepAlive() // so that a client which takes its time is not taken for dead
 	}
-	if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.StartConfiguration); ok {
+	if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.StartConfiguration); ok {
 		s.toClient(id, nil)
 	}
-	s.out = proto.Config
+	s.client.out = proto.Config
 	s.configuring()
 }
 
@@ -145,7 +145,7 @@ func (s *Session) enterWorld(l *link, e *event) {
 	s.keepAlive()
 	if o := s.observer; o != nil {
 		o.Backend(l.name, l.conn.Player)
-		if c := s.core.tables.get(s.version, proto.Play, proto.Clientbound); uint32(e.id) < uint32(len(c)) && c[e.id]&observed != 0 {
+		if c := s.core.tables.get(s.client.version, proto.Play, proto.Clientbound); uint32(e.id) < uint32(len(c)) && c[e.id]&observed != 0 {
 			o.Clientbound(proto.Play, proto.JoinGame, e.body) // nothing of this backend went by an observer before
 		}
 	}
@@ -158,7 +158,7 @@ func (s *Session) enterWorld(l *link, e *event) {
 	}
 	s.toClient(e.id, first)
 	for _, body := range respawns {
-		if id, ok := s.version.ID(proto.Play, proto.Clientbound, proto.Respawn); ok && s.ending == endNone {
+		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.Respawn); ok && s.ending == endNone {
 			s.toClient(id, body)
 		}
 	}
@@ -170,10 +170,10 @@ func (s *Session) rejoin(l *link, join []byte) (first []byte, respawns [][]byte,
 		if !l.begun { // it has no mods
 			s.fmlReset()
 		}
-		away, back, err := packet.RejoinForge(s.protocol, join)
+		away, back, err := packet.RejoinForge(s.client.protocol, join)
 		return join, [][]byte{away, back}, err
 	}
-	first, respawn, err := packet.Rejoin(s.protocol, join)
+	first, respawn, err := packet.Rejoin(s.client.protocol, join)
 	return first, [][]byte{respawn}, err
 }
 
@@ -192,12 +192,12 @@ func (s *Session) chain(l *link) {
 // entries twice. One of Forge up to 1.12.2 must not be in the middle of its handshake: it takes a new one only after that.
 func (s *Session) movable() bool {
 	if s.relayed() {
-		return s.out == proto.Login
+		return s.client.out == proto.Login
 	}
-	if !s.version.HasConfiguration() {
-		return s.fml != fmlUnderWay
+	if !s.client.version.HasConfiguration() {
+		return s.client.fml != fmlUnderWay
 	}
-	return s.out == proto.Play || !s.screen.registered || !proto.Has(s.protocol, proto.RegistriesOnce)
+	return s.client.out == proto.Play || !s.screen.registered || !proto.Has(s.client.protocol, proto.RegistriesOnce)
 }
 
 // final reports whether a kick with this reason is meant for the whole network.
