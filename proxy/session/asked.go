@@ -5,6 +5,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // maxOpen is how many questions of one kind a backend may have open. It forgets the oldest for another.
@@ -35,7 +36,7 @@ func cookieKey(body []byte) string { return field.NewReader(body).String(field.M
 
 // replied is the client's answer to a question that a backend asked. It is for that backend: the one the player has come
 // to has asked nothing.
-func (s *Session) replied(e *event, key string, open func(*link) *questions) verdict {
+func (s *Session) replied(e *relay.Event, key string, open func(*link) *questions) relay.Verdict {
 	for l := range s.route.links() {
 		if open(l).answer(key) {
 			return s.give(l, e)
@@ -46,14 +47,14 @@ func (s *Session) replied(e *event, key string, open func(*link) *questions) ver
 
 // give passes a client's answer on to the backend that it is for, in the state that backend is in. No backend: it is for
 // one that is gone, or for nobody.
-func (s *Session) give(l *link, e *event) verdict {
+func (s *Session) give(l *link, e *relay.Event) relay.Verdict {
 	if !s.route.has(l) {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
-		return handled
+		return relay.Handled
 	}
-	if to := e.pump.dest.Load(); to != nil && to.link == l {
-		return forward
+	if to := e.Pump.Dest(); to != nil && l.takes(to) {
+		return relay.Forward
 	}
-	s.toBackend(l, e.packet, e.body)
-	return handled
+	s.toBackend(l, e.Packet, e.Body)
+	return relay.Handled
 }

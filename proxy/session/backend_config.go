@@ -5,24 +5,25 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // backendConfig decides what a backend sends while it is in configuration.
-func (s *Session) backendConfig(l *link, e *event) verdict {
-	switch e.packet {
+func (s *Session) backendConfig(l *link, e *relay.Event) relay.Verdict {
+	switch e.Packet {
 	case proto.KeepAlive:
 		return s.asked(l, e)
 	case proto.CustomPayload:
-		if e.channel != "" {
+		if e.Channel != "" {
 			return s.backendMessage(l, e)
 		}
 	case proto.Disconnect:
-		s.lost(l, EndKicked, kicked(s.client.version.Protocol, proto.Config, e.body))
-		return handled
+		s.lost(l, EndKicked, kicked(s.client.version.Protocol, proto.Config, e.Body))
+		return relay.Handled
 	case proto.FinishConfiguration:
 		return s.finishing(l, e)
 	case proto.Ping:
-		l.pings.ask(string(e.body))
+		l.pings.ask(string(e.Body))
 	case proto.CookieRequest, proto.StoreCookie:
 		return s.cookie(l, e)
 	case proto.Transfer:
@@ -32,24 +33,24 @@ func (s *Session) backendConfig(l *link, e *event) verdict {
 	case proto.RemoveResourcePack:
 		return s.packRemoved(e)
 	}
-	return forward
+	return relay.Forward
 }
 
 // finishing is finish configuration: what comes after it, from the backend and to the client, is play.
-func (s *Session) finishing(l *link, e *event) verdict {
+func (s *Session) finishing(l *link, e *relay.Event) relay.Verdict {
 	if s.screen.awaitEnd {
-		return handled
+		return relay.Handled
 	}
 	if s.unloadPacks(); !s.pass(e, s.client.to) {
-		return handled
+		return relay.Handled
 	}
 	s.client.out = proto.Play
 	s.screen.awaitEnd = true
-	l.pump.enter(proto.Play)
-	l.pump.mark.allow(s.set().Timeouts.Read)
+	l.pump.Enter(proto.Play)
+	l.pump.Allow(s.set().Timeouts.Read)
 	s.timers.within(s.set().Timeouts.ConfigAnswer, s.stuck)
 	s.direct()
-	return handled
+	return relay.Handled
 }
 
 // stuck is a client that does not acknowledge a change of state.
@@ -58,12 +59,12 @@ func (s *Session) stuck() {
 }
 
 // asked is a backend's keep-alive. Its question is noted before the client can answer it.
-func (s *Session) asked(l *link, e *event) verdict {
-	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.body)
+func (s *Session) asked(l *link, e *relay.Event) relay.Verdict {
+	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.Body)
 	if err != nil {
 		s.undecoded(proto.KeepAlive)
-		return forward
+		return relay.Forward
 	}
-	l.alive.ask(id, l.pump.state, time.Now())
-	return forward
+	l.alive.ask(id, l.pump.State(), time.Now())
+	return relay.Forward
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // begin looks for the first backend of a newcomer.
@@ -97,7 +98,7 @@ func (s *Session) connect(b *backend.Server, planned bool) {
 			Answer: t.Login + time.Second, // slowLogin comes first, and knows better who it was
 		})
 		select {
-		case s.events <- &event{outcome: d}:
+		case s.outcomes <- d:
 		case <-s.ctx.Done():
 			if d.conn != nil {
 				d.conn.Close()
@@ -131,8 +132,8 @@ func (s *Session) arrived(d *dialed) {
 		o.Backend(l.name, l.conn.Player)
 	}
 	l.out = proto.Play
-	l.pump.enter(proto.Play)
-	l.pump.mark.allow(s.set().Timeouts.Read)
+	l.pump.Enter(proto.Play)
+	l.pump.Allow(s.set().Timeouts.Read)
 	s.timers.within(s.set().Timeouts.BackendJoin, func() {
 		s.lost(l, EndBackendTimeout, s.because("backend-slow", "server", l.name))
 	})
@@ -143,13 +144,13 @@ func (s *Session) arrived(d *dialed) {
 // listen begins to read a backend.
 func (s *Session) listen(l *link) {
 	l.started = true
-	l.pump.start(func() { l.conn.Close() })
+	l.pump.Start(func() { l.conn.Close() })
 }
 
 func (s *Session) newLink(b *backend.Server, c *backend.Conn) *link {
 	l := &link{name: b.Name, server: b, conn: c}
-	l.to = &outlet{w: c.Writer, threshold: c.Threshold, link: l}
-	l.pump = newPump(s, proto.Clientbound, c.Reader, c.Threshold, l)
+	l.to = &relay.Outlet{Writer: c.Writer, Threshold: c.Threshold}
+	l.pump = s.core.relay.Pump((*owner)(s), proto.Clientbound, c.Reader, c.Threshold)
 	c.Writer.SetWriteTimeout(s.set().Timeouts.Write)
 	s.sockets.add(c)
 	return l
@@ -159,11 +160,11 @@ func (s *Session) newLink(b *backend.Server, c *backend.Conn) *link {
 func (s *Session) feed(l *link) {
 	s.client.memory.feed(s.client.protocol, func(p proto.Packet, body []byte) {
 		if id, ok := s.client.version.ID(l.out, proto.Serverbound, p); ok {
-			l.to.w.Append(id, body)
+			l.to.Append(id, body)
 		}
 	})
 	l.ready = true
-	if err := l.to.w.Flush(); err != nil {
+	if err := l.to.Flush(); err != nil {
 		s.unwritable(l.to, err)
 	}
 }
@@ -259,12 +260,12 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 // closeLink ends the connection to a backend and its reader, which may be writing to the client just now. A client
 // that does not take it within the grace has lost its socket.
 func (s *Session) closeLink(l *link) {
-	l.pump.stop()
+	l.pump.Stop()
 	l.conn.Close()
 	s.sockets.remove(l.conn)
 	if l.started {
 		late := time.AfterFunc(grace, s.kill)
-		<-l.pump.ended
+		<-l.pump.Ended()
 		late.Stop()
 	}
 	l.conn.Reader.Release()

@@ -7,22 +7,23 @@ import (
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // backendPlay decides what a backend sends while it is in play.
-func (s *Session) backendPlay(l *link, e *event) verdict {
-	switch e.packet {
+func (s *Session) backendPlay(l *link, e *relay.Event) relay.Verdict {
+	switch e.Packet {
 	case proto.KeepAlive:
 		return s.asked(l, e)
 	case proto.CustomPayload:
-		if e.channel != "" {
+		if e.Channel != "" {
 			return s.backendMessage(l, e)
 		}
 	case proto.JoinGame:
 		return s.joinGame(l, e)
 	case proto.Disconnect:
-		s.lost(l, EndKicked, kicked(s.client.version.Protocol, proto.Play, e.body))
-		return handled
+		s.lost(l, EndKicked, kicked(s.client.version.Protocol, proto.Play, e.Body))
+		return relay.Handled
 	case proto.StartConfiguration:
 		return s.startConfiguration(l, e)
 	case proto.SetCompression:
@@ -38,28 +39,28 @@ func (s *Session) backendPlay(l *link, e *event) verdict {
 	case proto.ServerData:
 		return s.serverData(e)
 	}
-	if s.hook != nil && e.pump.dest.Load() != nil {
-		if body := s.hook.Clientbound(e.packet, e.body); body != nil {
-			s.toClient(e.id, body)
-			return handled
+	if s.hook != nil && e.Pump.Dest() != nil {
+		if body := s.hook.Clientbound(e.Packet, e.Body); body != nil {
+			s.toClient(e.ID, body)
+			return relay.Handled
 		}
 	}
-	return forward
+	return relay.Forward
 }
 
 // joinGame is the moment the player is on the backend: it becomes the current one, hears what it has missed, and
 // whatever waited for a client in play goes out.
-func (s *Session) joinGame(l *link, e *event) verdict {
+func (s *Session) joinGame(l *link, e *relay.Event) relay.Verdict {
 	arriving := l == s.route.inflight
 	if s.foreign(l) {
 		s.enterWorld(l, e)
-	} else if body := s.vouched(e.body); body != nil {
-		s.toClient(e.id, body)
+	} else if body := s.vouched(e.Body); body != nil {
+		s.toClient(e.ID, body)
 	} else {
 		s.pass(e, s.client.to)
 	}
 	if s.ending != endNone {
-		return handled
+		return relay.Handled
 	}
 	if arriving {
 		s.route.inflight, s.route.current = nil, l
@@ -88,7 +89,7 @@ func (s *Session) joinGame(l *link, e *event) verdict {
 	}
 	s.deliver()
 	s.depart()
-	return handled
+	return relay.Handled
 }
 
 // vouched is a join game that says of an authenticated player that they are: behind a proxy a backend does not know, and
@@ -130,55 +131,55 @@ func (s *Session) arrive(l *link) {
 
 // startConfiguration is a backend that configures its player anew. From here on it sends configuration packets; the
 // client still sends play packets, which the backend still understands, until it acknowledges.
-func (s *Session) startConfiguration(l *link, e *event) verdict {
+func (s *Session) startConfiguration(l *link, e *relay.Event) relay.Verdict {
 	if s.screen.awaitStart {
-		return handled
+		return relay.Handled
 	}
-	if l.pump.bundle.Swap(false) { // a client takes no change of state inside a bundle
+	if l.pump.Traces.Bundle.Swap(false) { // a client takes no change of state inside a bundle
 		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok {
 			s.toClient(id, nil)
 		}
 	}
 	if !s.pass(e, s.client.to) {
-		return handled
+		return relay.Handled
 	}
 	s.client.out = proto.Config
-	l.pump.registry.Store(false)
-	l.pump.enter(proto.Config)
-	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
+	l.pump.Traces.Registry.Store(false)
+	l.pump.Enter(proto.Config)
+	l.pump.Allow(s.set().Timeouts.BackendConfig)
 	s.configuring()
 	s.direct()
-	return handled
+	return relay.Handled
 }
 
 // serverData is what a backend wants its player's server list to show. The player joined this proxy and will see what
 // this proxy shows at the next ping; whether the backend enforces secure chat is the backend's to say.
-func (s *Session) serverData(e *event) verdict {
+func (s *Session) serverData(e *relay.Event) relay.Verdict {
 	list := s.shown()
 	if list == nil {
-		return forward
+		return relay.Forward
 	}
 	text, icon := list.Shown()
-	body, err := packet.Relist(s.client.protocol, e.body, text, icon)
+	body, err := packet.Relist(s.client.protocol, e.Body, text, icon)
 	if err != nil {
 		s.undecoded(proto.ServerData)
-		return handled // nobody misses it
+		return relay.Handled // nobody misses it
 	}
-	s.toClient(e.id, body)
-	return handled
+	s.toClient(e.ID, body)
+	return relay.Handled
 }
 
 // recompress is the play packet by which a 1.8 backend changes the compression of its connection. The client's is ours.
-func (s *Session) recompress(l *link, e *event) verdict {
-	r := field.NewReader(e.body)
+func (s *Session) recompress(l *link, e *relay.Event) relay.Verdict {
+	r := field.NewReader(e.Body)
 	threshold := int(r.VarInt())
 	if r.End() != nil {
 		s.lost(l, EndBackendLost, s.because("backend-unreadable", "server", l.name))
-		return handled
+		return relay.Handled
 	}
 	threshold = max(threshold, -1)
-	e.pump.threshold = threshold
+	e.Pump.Recompress(threshold)
 	l.recompress(threshold)
 	s.direct()
-	return handled
+	return relay.Handled
 }

@@ -4,6 +4,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // topic is what a plugin channel is about, as far as the proxy cares.
@@ -66,85 +67,85 @@ func (x *said) allow(r limit.Rate) bool {
 }
 
 // clientMessage decides a plugin message from the client.
-func (s *Session) clientMessage(e *event) verdict {
-	ours, t := s.core.owns([]byte(e.channel)), topicOf([]byte(e.channel))
+func (s *Session) clientMessage(e *relay.Event) relay.Verdict {
+	ours, t := s.core.owns([]byte(e.Channel)), topicOf([]byte(e.Channel))
 	if (ours || t != otherTopic) && !s.client.said.allow(s.set().Channels) {
-		s.log.Debug("client floods plugin channels", "channel", printable(e.channel), "state", s.client.in)
+		s.log.Debug("client floods plugin channels", "channel", printable(e.Channel), "state", s.client.in)
 		s.end(EndFlood, s.because("kick-flood"))
-		return handled
+		return relay.Handled
 	}
 	if ours {
-		s.core.channels.Message(s, e.channel, e.data)
-		return handled
+		s.core.channels.Message(s, e.Channel, e.Data)
+		return relay.Handled
 	}
-	if most := s.set().MaxMessage; len(e.data) > most {
+	if most := s.set().MaxMessage; len(e.Data) > most {
 		if s.core.complaints.due("plugin message") {
 			s.log.Warn("a client's plugin message is longer than allowed; the player is disconnected. limits.plugin-message allows more",
-				"channel", printable(e.channel), "bytes", len(e.data), "most", most)
+				"channel", printable(e.Channel), "bytes", len(e.Data), "most", most)
 		}
-		return s.violation("plugin message of %d bytes on %s", len(e.data), printable(e.channel))
+		return s.violation("plugin message of %d bytes on %s", len(e.Data), printable(e.Channel))
 	}
 	stated, prompt := true, false
 	switch t {
 	case fmlTopic:
 		stated, prompt = false, s.fmlClient()
-		s.fmlAnswer(e.data)
+		s.fmlAnswer(e.Data)
 	case bungeeTopic:
 		s.core.Counters.Forged[proto.Serverbound].Add(1)
-		return handled
+		return relay.Handled
 	case registerTopic:
 		prompt = s.client.fml == fmlUnderWay
-		names := s.channelNames(e.data)
+		names := s.channelNames(e.Data)
 		s.client.memory.register(names)
 		if s.core.channels != nil && len(names) > 0 {
 			s.core.channels.Registered(s, names)
 		}
 	case unregisterTopic:
-		s.client.memory.unregister(s.channelNames(e.data))
+		s.client.memory.unregister(s.channelNames(e.Data))
 	case brandTopic:
-		if len(e.body) <= maxBrand {
-			s.client.memory.brand = append([]byte(nil), e.body...)
+		if len(e.Body) <= maxBrand {
+			s.client.memory.brand = append([]byte(nil), e.Body...)
 		}
 	default:
 		stated = false
 	}
-	if l := s.route.partner(); prompt && l != nil && e.pump.dest.Load() == nil {
-		s.toBackend(l, proto.CustomPayload, e.body) // it waits for that before it lets the player in
-		return handled
+	if l := s.route.partner(); prompt && l != nil && e.Pump.Dest() == nil {
+		s.toBackend(l, proto.CustomPayload, e.Body) // it waits for that before it lets the player in
+		return relay.Handled
 	}
 	return s.forwardOrWait(e, stated)
 }
 
 // backendMessage decides a plugin message from a backend.
-func (s *Session) backendMessage(l *link, e *event) verdict {
-	if s.core.owns([]byte(e.channel)) {
+func (s *Session) backendMessage(l *link, e *relay.Event) relay.Verdict {
+	if s.core.owns([]byte(e.Channel)) {
 		s.core.Counters.Forged[proto.Clientbound].Add(1)
-		s.log.Debug("backend sent a plugin message on a channel of the proxy; dropped", "backend", l.name, "channel", e.channel)
-		return handled
+		s.log.Debug("backend sent a plugin message on a channel of the proxy; dropped", "backend", l.name, "channel", e.Channel)
+		return relay.Handled
 	}
-	switch topicOf([]byte(e.channel)) {
+	switch topicOf([]byte(e.Channel)) {
 	case fmlTopic:
-		s.fmlQuestion(e.data)
+		s.fmlQuestion(e.Data)
 	case bungeeTopic:
 		if b := s.core.cfg.Backends; b != nil {
-			b.Message(backendRef{s, l}, e.channel, e.data)
+			b.Message(backendRef{s, l}, e.Channel, e.Data)
 		} else {
 			s.core.Counters.Forged[proto.Clientbound].Add(1)
 		}
-		return handled
+		return relay.Handled
 	case brandTopic:
 		if s.set().Brand == "" {
-			return forward
+			return relay.Forward
 		}
-		brand, err := packet.ParseBrand(e.data)
+		brand, err := packet.ParseBrand(e.Data)
 		if err != nil {
-			return forward
+			return relay.Forward
 		}
 		data := packet.AppendBrand(nil, brand+" ("+s.set().Brand+")")
-		s.toClient(e.id, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: e.channel, Data: data}))
-		return handled
+		s.toClient(e.ID, packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: e.Channel, Data: data}))
+		return relay.Handled
 	}
-	return forward
+	return relay.Forward
 }
 
 // channelNames are the channels in the data of a register message. Too many to be true are none at all; the message

@@ -10,6 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // client is the player's side: the connection, who is at its other end, what they said that outlives a backend, and what
@@ -21,9 +22,9 @@ type client struct {
 	r       *frame.Reader
 	w       *frame.Writer
 	version *proto.Version
-	pump    *pump       // reads it
-	to      *outlet     // it as a place to write to
-	in, out proto.State // how packets from and to it are decoded and encoded
+	pump    *relay.Pump   // reads it
+	to      *relay.Outlet // it as a place to write to
+	in, out proto.State   // how packets from and to it are decoded and encoded
 
 	memory memory // what it said once and every backend must hear
 	said   said   // how much more it may say of plugin channels

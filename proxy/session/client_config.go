@@ -5,15 +5,16 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // clientConfig decides what the client sends while it is in configuration.
-func (s *Session) clientConfig(e *event) verdict {
-	switch e.packet {
+func (s *Session) clientConfig(e *relay.Event) relay.Verdict {
+	switch e.Packet {
 	case proto.ClientInformation:
 		return s.information(e)
 	case proto.CustomPayload:
-		if e.channel != "" {
+		if e.Channel != "" {
 			return s.clientMessage(e)
 		}
 	case proto.KeepAlive:
@@ -21,40 +22,40 @@ func (s *Session) clientConfig(e *event) verdict {
 	case proto.FinishConfiguration:
 		return s.configured(e)
 	case proto.Pong:
-		return s.replied(e, string(e.body), func(l *link) *questions { return &l.pings })
+		return s.replied(e, string(e.Body), func(l *link) *questions { return &l.pings })
 	case proto.CookieResponse:
-		return s.replied(e, cookieKey(e.body), func(l *link) *questions { return &l.cookies })
+		return s.replied(e, cookieKey(e.Body), func(l *link) *questions { return &l.cookies })
 	case proto.ResourcePackReceive:
 		return s.packAnswered(e)
 	case proto.SelectKnownPacks:
 		if s.screen.stalePacks > 0 { // asked by a backend that is gone; the next one would not understand
 			s.screen.stalePacks--
 			s.core.Counters.Dropped[proto.Serverbound].Add(1)
-			return handled
+			return relay.Handled
 		}
 		if l := s.route.partner(); l != nil {
 			l.packs++
 		}
 	}
-	if e.pump.dest.Load() != nil {
-		return forward
+	if e.Pump.Dest() != nil {
+		return relay.Forward
 	}
 	// Every other packet of this state answers a backend, and the one that asked is gone.
 	s.core.Counters.Dropped[proto.Serverbound].Add(1)
-	return handled
+	return relay.Handled
 }
 
 // configured is the client's answer to finish configuration: from here on it speaks play, and so do we to the backend.
 // The backend's join game may have come before.
-func (s *Session) configured(e *event) verdict {
-	if !s.screen.awaitEnd || len(e.body) != 0 {
+func (s *Session) configured(e *relay.Event) relay.Verdict {
+	if !s.screen.awaitEnd || len(e.Body) != 0 {
 		return s.violation("acknowledged a configuration that is not finished")
 	}
 	s.screen.awaitEnd = false
 	s.client.in = proto.Play
-	s.client.pump.enter(proto.Play)
+	s.client.pump.Enter(proto.Play)
 	s.answeredChange()
-	if l := s.route.partner(); l != nil && l.pump.state == proto.Play && l.out == proto.Config {
+	if l := s.route.partner(); l != nil && l.pump.State() == proto.Play && l.out == proto.Config {
 		s.toBackend(l, proto.FinishConfiguration, nil)
 		l.out = proto.Play
 		if l == s.route.partner() && !s.screen.playing && !s.screen.awaitStart {
@@ -63,7 +64,7 @@ func (s *Session) configured(e *event) verdict {
 	}
 	s.direct()
 	s.depart()
-	return handled
+	return relay.Handled
 }
 
 // answeredChange ends the wait for the client once it has acknowledged every change of state.
@@ -74,45 +75,45 @@ func (s *Session) answeredChange() {
 }
 
 // information is the client's settings. The backend hears them now, and every later one when it is joined.
-func (s *Session) information(e *event) verdict {
-	if len(e.body) <= maxInformation {
-		s.client.memory.information = append([]byte(nil), e.body...)
-		s.list(e.body)
+func (s *Session) information(e *relay.Event) relay.Verdict {
+	if len(e.Body) <= maxInformation {
+		s.client.memory.information = append([]byte(nil), e.Body...)
+		s.list(e.Body)
 	}
 	return s.forwardOrWait(e, true)
 }
 
 // forwardOrWait passes a packet on, or keeps it for the backend to come.
-func (s *Session) forwardOrWait(e *event, stated bool) verdict {
-	if e.pump.dest.Load() != nil {
-		return forward
+func (s *Session) forwardOrWait(e *relay.Event, stated bool) relay.Verdict {
+	if e.Pump.Dest() != nil {
+		return relay.Forward
 	}
 	if s.screen.joined && s.client.fml != fmlUnderWay {
 		// It belongs to the world that the client is leaving. Standing facts are in the memory, for the backend to come.
 		if l := s.route.partner(); stated && l != nil && l.ready {
-			s.toBackend(l, e.packet, e.body)
-			return handled
+			s.toBackend(l, e.Packet, e.Body)
+			return relay.Handled
 		}
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
-		return handled
+		return relay.Handled
 	}
-	if !s.client.memory.wait(e.packet, e.body, stated) {
+	if !s.client.memory.wait(e.Packet, e.Body, stated) {
 		s.core.Counters.Overflows.Add(1)
 		s.end(EndOverflow, s.because("kick-overflow"))
 	}
-	return handled
+	return relay.Handled
 }
 
 // answered is a keep-alive of the client. It goes to the backend that asked, if that still waits for it in the state
 // in which it was given; everything else is swallowed.
-func (s *Session) answered(e *event) verdict {
-	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.body)
+func (s *Session) answered(e *relay.Event) relay.Verdict {
+	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.Body)
 	if err != nil {
 		s.undecoded(proto.KeepAlive)
-		return handled
+		return relay.Handled
 	}
 	if _, ours := s.timers.alive.answer(id); ours {
-		return handled
+		return relay.Handled
 	}
 	for l := range s.route.links() {
 		q, ok := l.alive.answer(id)
@@ -126,5 +127,5 @@ func (s *Session) answered(e *event) verdict {
 		return s.give(l, e)
 	}
 	s.core.Counters.Dropped[proto.Serverbound].Add(1)
-	return handled
+	return relay.Handled
 }

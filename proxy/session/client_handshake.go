@@ -12,11 +12,12 @@ import (
 	"github.com/earshot-mc/earshot/proxy/listen"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 func newSession(c *Core, conn net.Conn) *Session {
 	set := c.settings.Load()
-	s := &Session{core: c, log: c.cfg.Log, events: make(chan *event), done: make(chan struct{})}
+	s := &Session{core: c, log: c.cfg.Log, events: make(chan *relay.Event), outcomes: make(chan *dialed), queries: make(chan *query), done: make(chan struct{})}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	s.timers.born = time.Now()
 	cl := &s.client

@@ -11,6 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 func isTimeout(err error) bool {
@@ -130,13 +131,13 @@ func (s *Session) succeed() bool {
 	s.log = s.log.With("player", cl.name)
 	cl.r.SetLimits(frame.Limits{Strict: true})
 	cl.conn.SetReadDeadline(time.Time{})
-	cl.to = &outlet{w: cl.w, threshold: threshold}
-	cl.pump = newPump(s, proto.Serverbound, cl.r, threshold, nil)
+	cl.to = &relay.Outlet{Writer: cl.w, Threshold: threshold}
+	cl.pump = s.core.relay.Pump((*owner)(s), proto.Serverbound, cl.r, threshold)
 	if cl.out != proto.Login {
 		s.admitted()
 	}
-	cl.pump.enter(cl.in)
-	cl.pump.start(func() { s.leave(EndIdle, translated("disconnect.timeout")) })
+	cl.pump.Enter(cl.in)
+	cl.pump.Start(func() { s.leave(EndIdle, translated("disconnect.timeout")) })
 	return true
 }
 
@@ -157,7 +158,7 @@ func (s *Session) admitted() {
 	s.core.cfg.Pending.Leave(&s.place)
 	s.core.Counters.Logins.Add(1)
 	s.log.Info("player logged in", "uuid", s.client.id, "protocol", s.client.protocol, "online", s.client.online)
-	s.client.pump.mark.allow(s.allowance())
+	s.client.pump.Allow(s.allowance())
 	s.greet()
 }
 
@@ -177,22 +178,22 @@ func (s *Session) greet() {
 
 // clientLogin is the login state once the client is known. Before login success it answers backends, after it one packet
 // is left.
-func (s *Session) clientLogin(e *event) verdict {
+func (s *Session) clientLogin(e *relay.Event) relay.Verdict {
 	if s.client.out == proto.Login {
 		return s.modsAnswer(e)
 	}
 	if s.straggler(e) {
-		return handled
+		return relay.Handled
 	}
-	if e.packet != proto.LoginAcknowledged || len(e.body) != 0 {
-		return s.violation("packet %d instead of the login acknowledgement", e.id)
+	if e.Packet != proto.LoginAcknowledged || len(e.Body) != 0 {
+		return s.violation("packet %d instead of the login acknowledgement", e.ID)
 	}
 	s.timers.settled()
 	s.client.in = proto.Config
-	s.client.pump.enter(proto.Config)
+	s.client.pump.Enter(proto.Config)
 	if s.relayed() {
 		return s.relay()
 	}
 	s.begin()
-	return handled
+	return relay.Handled
 }

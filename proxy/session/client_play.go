@@ -1,14 +1,17 @@
 package session
 
-import "github.com/earshot-mc/earshot/proxy/proto"
+import (
+	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
+)
 
 // clientPlay decides what the client sends while it is in play.
-func (s *Session) clientPlay(e *event) verdict {
-	switch e.packet {
+func (s *Session) clientPlay(e *relay.Event) relay.Verdict {
+	switch e.Packet {
 	case proto.ClientInformation:
 		return s.information(e)
 	case proto.CustomPayload:
-		if e.channel != "" {
+		if e.Channel != "" {
 			return s.clientMessage(e)
 		}
 	case proto.KeepAlive:
@@ -16,7 +19,7 @@ func (s *Session) clientPlay(e *event) verdict {
 	case proto.ConfigurationAcknowledged:
 		return s.reconfiguring(e)
 	case proto.CookieResponse:
-		return s.replied(e, cookieKey(e.body), func(l *link) *questions { return &l.cookies })
+		return s.replied(e, cookieKey(e.Body), func(l *link) *questions { return &l.cookies })
 	case proto.ResourcePackReceive:
 		return s.packAnswered(e)
 	case proto.ChatSessionUpdate:
@@ -24,25 +27,25 @@ func (s *Session) clientPlay(e *event) verdict {
 		// session counts the messages that the server it left has seen.
 		if l := s.route.partner(); l != nil && s.unsignable(l) {
 			// The session is signed for the account's UUID; a backend that knows the player by another would kick.
-			return handled
+			return relay.Handled
 		}
 	}
-	if e.pump.dest.Load() != nil {
+	if e.Pump.Dest() != nil {
 		return s.hooked(e)
 	}
 	s.core.Counters.Dropped[proto.Serverbound].Add(1)
-	return handled
+	return relay.Handled
 }
 
 // reconfiguring is the client's answer to start configuration: its next packet is one of the configuration state.
-func (s *Session) reconfiguring(e *event) verdict {
-	if !s.screen.awaitStart || len(e.body) != 0 {
+func (s *Session) reconfiguring(e *relay.Event) relay.Verdict {
+	if !s.screen.awaitStart || len(e.Body) != 0 {
 		return s.violation("acknowledged a configuration that nobody started")
 	}
 	s.screen.awaitStart = false
 	s.answeredChange()
 	s.client.in = proto.Config
-	s.client.pump.enter(proto.Config)
+	s.client.pump.Enter(proto.Config)
 	s.clearEffects()
 	l := s.route.partner()
 	switch {
@@ -53,8 +56,8 @@ func (s *Session) reconfiguring(e *event) verdict {
 	case !l.started: // it waits for the client
 		s.direct()
 		s.listen(l)
-		return handled
+		return relay.Handled
 	}
 	s.direct()
-	return handled
+	return relay.Handled
 }

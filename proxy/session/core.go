@@ -17,6 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/health"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // Config is what a [Core] works with. Only Log and Settings are needed by everybody.
@@ -52,9 +53,8 @@ type Core struct {
 	cfg      Config
 	settings atomic.Pointer[Settings]
 	channels Channels
-	tables   classTables
 	players  *registry
-	watchdog *watchdog
+	relay    *relay.Relay
 	board    *health.Board
 	moves    atomic.Pointer[limit.Bucket] // of players whom nobody asked to move
 
@@ -89,11 +89,11 @@ func New(cfg Config) *Core {
 		cfg.Pending = limit.NewPlaces(limit.Bounds{})
 	}
 	c := &Core{
-		cfg: cfg, channels: cfg.Channels, players: newRegistry(), watchdog: newWatchdog(), live: map[*Session]struct{}{}, emptying: map[string]*int{},
+		cfg: cfg, channels: cfg.Channels, players: newRegistry(), live: map[*Session]struct{}{}, emptying: map[string]*int{},
 	}
 	c.board = health.New(c.check, cfg.Log)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
-	c.tables.watch, c.tables.hooks = cfg.Watch, cfg.Hooks
+	c.relay = relay.New(&c.Counters.Traffic, c.wants)
 	c.Apply(cfg.Settings)
 	c.tasks.Go(func() { c.board.Run(c.ctx) })
 	return c
@@ -229,7 +229,7 @@ func (c *Core) Shutdown(ctx context.Context, r string) error {
 		c.alive.Wait()
 		c.tasks.Wait()
 		if first {
-			c.watchdog.close()
+			c.relay.Close()
 		}
 		close(gone)
 	}()

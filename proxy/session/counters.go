@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // Counters are what the sessions of a [Core] count, all since the start. Read them at any time.
@@ -16,7 +17,7 @@ type Counters struct {
 	ended       [endings]atomic.Uint64 // connections by ending
 	Undecoded   proto.Tally            // packets that could not be decoded, and were forwarded all the same
 	Relayed     Relayed
-	Traffic     [2]Traffic       // by proto.Dir
+	Traffic     [2]relay.Traffic // by proto.Dir
 	Overflows   atomic.Uint64    // messages that a full queue refused
 	Forged      [2]atomic.Uint64 // plugin messages on channels of ours that were not forwarded, by proto.Dir
 	Dropped     [2]atomic.Uint64 // packets that came in a state in which they could not go on, by proto.Dir
@@ -26,12 +27,6 @@ type Counters struct {
 	Dials       atomic.Uint64 // backend connections tried
 	DialFails   atomic.Uint64 // of these, refused or failed before the login was complete
 	Held        atomic.Int64  // players who are in the built-in world, at the moment, because no server took them
-}
-
-// Traffic is what one direction carried. Frames are counted once: by the most costly thing that happened to them.
-type Traffic struct {
-	Passed, Tapped, Held, Recoded atomic.Uint64 // frames: never opened, shown to the observer, decided by the owner, framed anew
-	Bytes                         atomic.Uint64 // wire bytes read
 }
 
 // NotAllowed is what servers wanted of their players' clients and the settings refuse.
@@ -58,17 +53,6 @@ func (c *Counters) Ended(e Ending) uint64 {
 		return 0
 	}
 	return c.ended[e].Load()
-}
-
-// Reads lists the packets that a session reads of its own accord. Others are read for an observer, who counts what it
-// cannot decode.
-func Reads() []proto.Packet {
-	read := []proto.Packet{proto.PlayerInfo, proto.PlayerRemove, proto.BossBar}
-	for _, n := range needs {
-		read = append(read, n.packets...)
-	}
-	slices.Sort(read)
-	return slices.Compact(read)
 }
 
 // undecoded counts a packet that could not be decoded. The first of a version is worth a warning: the version may be other
@@ -115,20 +99,5 @@ func (r *Relayed) Each(visit func(protocol int32, logins uint64)) {
 	r.mu.Unlock()
 	for _, p := range slices.Sorted(maps.Keys(rows)) {
 		visit(p, rows[p])
-	}
-}
-
-// tally is what a relay counted in one batch; one goroutine's, added to the shared Traffic once per read.
-type tally struct{ passed, tapped, held, recoded, bytes uint64 }
-
-func (t *tally) addTo(c *Traffic) {
-	for _, x := range [...]struct {
-		n *uint64
-		c *atomic.Uint64
-	}{{&t.passed, &c.Passed}, {&t.tapped, &c.Tapped}, {&t.held, &c.Held}, {&t.recoded, &c.Recoded}, {&t.bytes, &c.Bytes}} {
-		if *x.n != 0 {
-			x.c.Add(*x.n)
-			*x.n = 0
-		}
 	}
 }

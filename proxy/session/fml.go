@@ -5,6 +5,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // Forge up to 1.12.2 shakes hands in play, before the join game: the server's hello, the client's, both lists of mods, the
@@ -69,29 +70,29 @@ func (s *Session) fmlReset() {
 
 // greetsFML reports whether e belongs to the handshake of a backend that the player is on the way to: it comes before the
 // join game, and the client has to see it.
-func (s *Session) greetsFML(l *link, e *event) bool {
-	if !s.fmlClient() || !s.foreign(l) || e.packet != proto.CustomPayload || e.channel == "" {
+func (s *Session) greetsFML(l *link, e *relay.Event) bool {
+	if !s.fmlClient() || !s.foreign(l) || e.Packet != proto.CustomPayload || e.Channel == "" {
 		return false
 	}
-	switch topicOf([]byte(e.channel)) {
+	switch topicOf([]byte(e.Channel)) {
 	case fmlTopic:
 		return true
 	case registerTopic: // of a server with mods, which says so before its hello
-		return l.begun || bytes.Contains(e.data, []byte(fmlChannel))
+		return l.begun || bytes.Contains(e.Data, []byte(fmlChannel))
 	}
 	return l.begun
 }
 
 // shake passes on a message of the handshake. With the first one the player leaves the backend it is on, whose registries
 // the client is about to lose.
-func (s *Session) shake(l *link, e *event) verdict {
+func (s *Session) shake(l *link, e *relay.Event) relay.Verdict {
 	if !l.begun {
 		l.begun = true
 		s.part()
 		s.fmlReset()
 	}
-	if s.ending == endNone && s.backendMessage(l, e) == forward {
+	if s.ending == endNone && s.backendMessage(l, e) == relay.Forward {
 		s.pass(e, s.client.to)
 	}
-	return handled
+	return relay.Handled
 }

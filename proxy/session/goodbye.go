@@ -10,6 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // grace is how long a leaving client may take for each of: to accept what is being written to it, to accept the
@@ -72,13 +73,13 @@ func (s *Session) end(e Ending, r reason) {
 	s.ending = e
 	for l := range s.route.links() {
 		s.closeLink(l)
-		s.screen.bundle = s.screen.bundle || l.pump.bundle.Load()
+		s.screen.bundle = s.screen.bundle || l.pump.Traces.Bundle.Load()
 	}
 	s.route.current, s.route.inflight = nil, nil
 	// The client's reader may be waiting for bytes; it has to go before somebody else reads what it left.
-	s.client.pump.stop()
+	s.client.pump.Stop()
 	s.client.conn.SetReadDeadline(time.Now())
-	<-s.client.pump.ended
+	<-s.client.pump.Ended()
 	if e == EndLeft || e == EndStalled {
 		return // nobody listens any more
 	}
@@ -117,11 +118,11 @@ func (s *Session) hangUp() {
 }
 
 // violation ends a session whose client broke the protocol.
-func (s *Session) violation(format string, args ...any) verdict {
+func (s *Session) violation(format string, args ...any) relay.Verdict {
 	what := fmt.Sprintf(format, args...)
 	s.log.Debug("client broke the protocol", "what", what, "state", s.client.in)
 	s.end(EndProtocol, s.because("kick-protocol", "what", what))
-	return handled
+	return relay.Handled
 }
 
 // unreachable is why a write to the client failed.

@@ -3,6 +3,7 @@ package session
 import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // Hooks decide about packets of the play state before they go on: commands, for instance.
@@ -35,11 +36,11 @@ type Answer struct {
 }
 
 // hooked asks the hook about a packet of the client's that could go on.
-func (s *Session) hooked(e *event) verdict {
+func (s *Session) hooked(e *relay.Event) relay.Verdict {
 	if s.hook == nil {
-		return forward
+		return relay.Forward
 	}
-	a := s.hook.Serverbound(e.packet, e.body)
+	a := s.hook.Serverbound(e.Packet, e.Body)
 	switch {
 	case a.Kick != nil:
 		e := EndDisconnected
@@ -47,7 +48,7 @@ func (s *Session) hooked(e *event) verdict {
 			e = EndFlood
 		}
 		s.end(e, reason{text: *a.Kick})
-		return handled
+		return relay.Handled
 	case a.Ack != nil:
 		if l := s.route.current; l != nil {
 			s.toBackend(l, proto.MessageAcknowledgement, a.Ack)
@@ -57,9 +58,9 @@ func (s *Session) hooked(e *event) verdict {
 			s.toClient(id, a.Reply)
 		}
 	case !a.Drop:
-		return forward
+		return relay.Forward
 	}
-	return handled
+	return relay.Handled
 }
 
 // Announce asks the hook of each player who is in play whether the player's commands have changed, and tells the client.

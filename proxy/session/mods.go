@@ -8,6 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // Forge of 1.13 to 1.20.1 compares mods and registries while the client logs in, by login plugin requests. A client is
@@ -93,14 +94,14 @@ func (s *Session) asksFirst() bool {
 
 // ask hands a backend's question to the owner. It is called by the goroutine that dials.
 func (s *Session) ask(q packet.LoginPluginRequest, answer func(packet.LoginPluginResponse)) error {
-	e := &event{query: &query{q, answer, make(chan error, 1)}}
+	asked := &query{q, answer, make(chan error, 1)}
 	select {
-	case s.events <- e:
+	case s.queries <- asked:
 	case <-s.ctx.Done():
 		return s.ctx.Err()
 	}
 	select {
-	case err := <-e.query.verdict:
+	case err := <-asked.verdict:
 		return err
 	case <-s.ctx.Done():
 		return s.ctx.Err()
@@ -140,11 +141,11 @@ func (s *Session) asks(q *query) error {
 }
 
 // modsAnswer is what the client says while it waits for its login success.
-func (s *Session) modsAnswer(e *event) verdict {
-	if e.packet != proto.LoginPluginResponse {
-		return s.violation("packet %d before the login is over", e.id)
+func (s *Session) modsAnswer(e *relay.Event) relay.Verdict {
+	if e.Packet != proto.LoginPluginResponse {
+		return s.violation("packet %d before the login is over", e.ID)
 	}
-	a, err := packet.ParseLoginPluginResponse(e.body)
+	a, err := packet.ParseLoginPluginResponse(e.Body)
 	if err != nil {
 		return s.violation("%s", err)
 	}
@@ -163,7 +164,7 @@ func (s *Session) modsAnswer(e *event) verdict {
 		}
 	}
 	q.answer(a)
-	return handled
+	return relay.Handled
 }
 
 // welcome gives a client its login success: a backend has taken it. It reports whether the session goes on.
@@ -179,11 +180,11 @@ func (s *Session) welcome() bool {
 }
 
 // straggler drops an answer to a backend that was given up.
-func (s *Session) straggler(e *event) bool {
-	if e.packet != proto.LoginPluginResponse {
+func (s *Session) straggler(e *relay.Event) bool {
+	if e.Packet != proto.LoginPluginResponse {
 		return false
 	}
-	a, err := packet.ParseLoginPluginResponse(e.body)
+	a, err := packet.ParseLoginPluginResponse(e.Body)
 	_, open := s.client.mods.open[a.ID]
 	if err != nil || !open {
 		return false
@@ -195,12 +196,12 @@ func (s *Session) straggler(e *event) bool {
 
 // catchUp is the first frame of a client since welcome. The client's reader, which waited for bytes, learns only now
 // that the login is over. Answers to a backend that was given up may still come before that.
-func (s *Session) catchUp(e *event) verdict {
+func (s *Session) catchUp(e *relay.Event) relay.Verdict {
 	if s.straggler(e) {
-		return handled
+		return relay.Handled
 	}
 	s.client.mods.open = nil
-	e.pump.enter(s.client.in)
+	e.Pump.Enter(s.client.in)
 	s.direct()
-	return again
+	return relay.Again
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // own is the owner: from login success to the end all that happens to the session happens here, one thing at a time.
@@ -26,6 +27,10 @@ func (s *Session) own() {
 		select {
 		case e := <-s.events:
 			s.take(e)
+		case d := <-s.outcomes:
+			s.arrived(d)
+		case q := <-s.queries:
+			q.verdict <- s.asks(q) // there is room
 		case <-s.client.mail.poke:
 			s.deliver()
 		case <-s.timers.clock.C:
@@ -39,32 +44,24 @@ func (s *Session) slowLogin() {
 }
 
 // take handles one event and lets the pump go on.
-func (s *Session) take(e *event) {
+func (s *Session) take(e *relay.Event) {
+	v := relay.Handled
 	switch {
-	case e.outcome != nil:
-		s.arrived(e.outcome)
-		return
-	case e.query != nil:
-		e.query.verdict <- s.asks(e.query) // there is room
-		return
-	}
-	v := handled
-	switch {
-	case e.failed != nil:
-		s.unwritable(e.failed, e.err)
-	case e.err != nil:
-		s.finished(e.pump, e.err)
-	case e.pump.dir == proto.Serverbound:
+	case e.Failed != nil:
+		s.unwritable(e.Failed, e.Err)
+	case e.Err != nil:
+		s.finished(e.Pump, e.Err)
+	case e.Pump == s.client.pump:
 		v = s.fromClient(e)
 	default:
 		v = s.fromBackend(e)
 	}
-	e.pump.reply <- v // there is room: a pump asks one thing at a time
+	e.Pump.Answer(v)
 }
 
 // fromClient hands a frame to the handler of the state in which the client sent it.
-func (s *Session) fromClient(e *event) verdict {
-	if e.pump.state != s.client.in {
+func (s *Session) fromClient(e *relay.Event) relay.Verdict {
+	if e.Pump.State() != s.client.in {
 		return s.catchUp(e)
 	}
 	switch s.client.in {
@@ -78,50 +75,51 @@ func (s *Session) fromClient(e *event) verdict {
 }
 
 // fromBackend likewise. What a backend that was given up still had to say is dropped.
-func (s *Session) fromBackend(e *event) verdict {
-	l := e.pump.link
-	if !s.route.has(l) {
-		return handled
+func (s *Session) fromBackend(e *relay.Event) relay.Verdict {
+	l := s.route.readBy(e.Pump)
+	if l == nil {
+		return relay.Handled
 	}
-	if e.pump.dest.Load() == nil {
+	if e.Pump.Dest() == nil {
 		// The client is in another state than the backend thinks, or still in another one's world. There is no telling
 		// what it would make of this.
-		entering := l == s.route.inflight && !s.client.version.HasConfiguration() && (e.packet == proto.JoinGame || e.packet == proto.SetCompression)
+		entering := l == s.route.inflight && !s.client.version.HasConfiguration() && (e.Packet == proto.JoinGame || e.Packet == proto.SetCompression)
 		if s.greetsFML(l, e) {
 			return s.shake(l, e)
 		}
 		if !entering {
 			s.core.Counters.Dropped[proto.Clientbound].Add(1)
-			if e.packet != proto.Disconnect {
-				return handled
+			if e.Packet != proto.Disconnect {
+				return relay.Handled
 			}
 		}
 	}
-	if e.pump.state == proto.Config {
+	if e.Pump.State() == proto.Config {
 		return s.backendConfig(l, e)
 	}
 	return s.backendPlay(l, e)
 }
 
 // finished is the end of one side's stream.
-func (s *Session) finished(p *pump, err error) {
+func (s *Session) finished(p *relay.Pump, err error) {
 	var bad frame.Violation
-	if p.link != nil {
-		if !s.route.has(p.link) {
+	if p != s.client.pump {
+		l := s.route.readBy(p)
+		if l == nil {
 			return
 		}
 		ending, why := EndBackendLost, "backend-closed"
 		switch {
-		case p.mark.late.Load():
+		case p.Late():
 			ending, why = EndBackendTimeout, "backend-silent"
 		case errors.Is(err, frame.Unframeable):
 			why = "backend-oversized"
-			s.log.Error("backend sent a packet that cannot be passed on: set compression.threshold to 256", "backend", p.link.name)
+			s.log.Error("backend sent a packet that cannot be passed on: set compression.threshold to 256", "backend", l.name)
 		case errors.As(err, &bad):
 			why = "backend-unreadable"
-			s.log.Error("backend broke the protocol", "backend", p.link.name, "error", err)
+			s.log.Error("backend broke the protocol", "backend", l.name, "error", err)
 		}
-		s.lost(p.link, ending, s.because(why, "server", p.link.name))
+		s.lost(l, ending, s.because(why, "server", l.name))
 		return
 	}
 	switch {
@@ -138,15 +136,14 @@ func (s *Session) finished(p *pump, err error) {
 }
 
 // unwritable is a failed write to one side.
-func (s *Session) unwritable(to *outlet, err error) {
-	if to.link == nil {
+func (s *Session) unwritable(to *relay.Outlet, err error) {
+	if to.Writer == s.client.w {
 		s.end(unreachable(err), s.because("kick-timeout"))
 		return
 	}
-	l := to.link
-	switch {
-	case !s.route.has(l):
-	case l.pump.mark.late.Load(): // the watchdog has closed it, and the client's reader noticed first
+	switch l := s.route.writtenBy(to); {
+	case l == nil:
+	case l.pump.Late(): // the watchdog has closed it, and the client's reader noticed first
 		s.lost(l, EndBackendTimeout, s.because("backend-silent", "server", l.name))
 	default:
 		s.lost(l, EndBackendLost, s.because("backend-broken", "server", l.name))
@@ -166,17 +163,18 @@ func (s *Session) toBackend(l *link, p proto.Packet, body []byte) {
 	if !ok {
 		return
 	}
-	if err := l.to.w.Packet(id, body); err != nil {
+	if err := l.to.Packet(id, body); err != nil {
 		s.unwritable(l.to, err)
 	}
 }
 
 // pass sends a held frame on as the wire bytes that it is, where they are valid, and reports whether the session goes
 // on. It is for frames that must be out before the owner does the next thing.
-func (s *Session) pass(e *event, to *outlet) bool {
-	if !frame.Passes(e.frame, e.pump.threshold, to.threshold) && !frame.Fits(e.frame.Size(), to.threshold) {
-		s.finished(e.pump, frame.Unframeable)
-	} else if err := e.pump.send(e, to); err != nil {
+func (s *Session) pass(e *relay.Event, to *relay.Outlet) bool {
+	switch err := e.Pump.Send(e, to); {
+	case err == frame.Unframeable:
+		s.finished(e.Pump, err)
+	case err != nil:
 		s.unwritable(to, err)
 	}
 	return s.ending == endNone
@@ -186,20 +184,20 @@ func (s *Session) pass(e *event, to *outlet) bool {
 // called after every change of a state.
 func (s *Session) direct() {
 	if s.greeted {
-		s.client.pump.mark.allow(s.allowance())
+		s.client.pump.Allow(s.allowance())
 	}
 	l := s.route.partner()
-	s.client.pump.dest.Store(nil)
+	s.client.pump.Direct(nil)
 	if l == nil {
 		return
 	}
-	if l.ready && l.out == s.client.in && s.client.pump.state == s.client.in {
-		s.client.pump.dest.Store(l.to)
+	if l.ready && l.out == s.client.in && s.client.pump.State() == s.client.in {
+		s.client.pump.Direct(l.to)
 	}
-	if l.pump.state == s.client.out && !s.foreign(l) {
-		l.pump.dest.Store(s.client.to)
+	if l.pump.State() == s.client.out && !s.foreign(l) {
+		l.pump.Direct(s.client.to)
 	} else {
-		l.pump.dest.Store(nil)
+		l.pump.Direct(nil)
 	}
 }
 

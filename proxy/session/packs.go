@@ -7,6 +7,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // maxPacks is how many resource packs of a client are remembered; far more than any server sends.
@@ -143,14 +144,14 @@ func (k *packs) orphan(l *link) {
 
 // packPushed is a backend that wants the client to load a pack. One that the client has loaded is answered for it, since
 // loading it once more would stop the game for seconds.
-func (s *Session) packPushed(l *link, e *event) verdict {
-	r, err := packet.ParseResourcePack(s.client.protocol, e.body)
+func (s *Session) packPushed(l *link, e *relay.Event) relay.Verdict {
+	r, err := packet.ParseResourcePack(s.client.protocol, e.Body)
 	if err != nil {
-		s.undecoded(e.packet)
-		return forward
+		s.undecoded(e.Packet)
+		return relay.Forward
 	}
 	s.screen.packs.last = nil
-	if have := s.screen.packs.loaded(r); have != nil && l.out == l.pump.state {
+	if have := s.screen.packs.loaded(r); have != nil && l.out == l.pump.State() {
 		have.from, have.orphan, have.ours = l, false, false
 		a := packet.PackAnswer{ID: r.ID, Hash: r.Hash}
 		for _, a.Status = range []packet.PackStatus{packet.PackAccepted, packet.PackDownloaded, packet.PackLoaded} {
@@ -158,41 +159,41 @@ func (s *Session) packPushed(l *link, e *event) verdict {
 				s.toBackend(l, proto.ResourcePackReceive, packet.AppendPackAnswer(nil, s.client.protocol, a))
 			}
 		}
-		return handled
+		return relay.Handled
 	}
 	p := pack{ResourcePack: r, from: l}
-	if s.client.version.Has(proto.PacksLostInConfiguration) && len(e.body) <= maxPackBody {
-		p.body = slices.Clone(e.body)
+	if s.client.version.Has(proto.PacksLostInConfiguration) && len(e.Body) <= maxPackBody {
+		p.body = slices.Clone(e.Body)
 	}
 	s.screen.packs.push(p)
-	return forward
+	return relay.Forward
 }
 
 // maxPackBody bounds what is kept of a pack's packet: address, hash and a prompt of reasonable length.
 const maxPackBody = 8 << 10
 
 // packRemoved is a backend that wants the client to unload a pack, or all of them.
-func (s *Session) packRemoved(e *event) verdict {
-	id, all, err := packet.ParsePackRemoval(e.body)
+func (s *Session) packRemoved(e *relay.Event) relay.Verdict {
+	id, all, err := packet.ParsePackRemoval(e.Body)
 	if err != nil {
-		s.undecoded(e.packet)
-		return forward
+		s.undecoded(e.Packet)
+		return relay.Forward
 	}
 	s.screen.packs.remove(id, all)
-	return forward
+	return relay.Forward
 }
 
 // packAnswered is what the client says about a pack. It is for the backend that asked, in whatever state that is, and for
 // nobody else: a server throws out a client that answers what it was not asked.
-func (s *Session) packAnswered(e *event) verdict {
-	a, err := packet.ParsePackAnswer(s.client.protocol, e.body)
+func (s *Session) packAnswered(e *relay.Event) relay.Verdict {
+	a, err := packet.ParsePackAnswer(s.client.protocol, e.Body)
 	if err != nil {
 		return s.violation("resource pack answer: %v", err)
 	}
 	i := s.screen.packs.about(s.client.protocol, a)
 	if i < 0 {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
-		return handled
+		return relay.Handled
 	}
 	to := s.screen.packs.list[i].from
 	if s.screen.packs.list[i].ours {

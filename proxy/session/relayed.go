@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // A client of a release that came out after this program: its handshake, status and login are taken to be those of the
@@ -32,17 +33,17 @@ func (s *Session) misfit(what string) bool {
 
 // relay joins a client that has acknowledged its login with the server that has taken it. From here on the owner only
 // waits for one of them to end.
-func (s *Session) relay() verdict {
+func (s *Session) relay() relay.Verdict {
 	l := s.route.inflight
 	if l == nil {
 		s.end(EndBackendLost, plain("")) // it went between the login success and this
-		return handled
+		return relay.Handled
 	}
 	c := &s.core.Counters.Relayed
 	s.route.inflight, s.route.current = nil, l
 	s.screen.joined = true
 	l.since = time.Now()
-	l.pump.mark.allow(s.set().Timeouts.Read)
+	l.pump.Allow(s.set().Timeouts.Read)
 	s.route.where.set(l.name, "")
 	if c.add(s.client.protocol) {
 		s.log.Warn("players of a version that is not known here get in without commands, voice and switching; add it to the folder versions, or get a newer Earshot",
@@ -51,5 +52,5 @@ func (s *Session) relay() verdict {
 	s.log.Info("player is on a server", "backend", l.name, "relayed", true)
 	s.direct()
 	s.listen(l)
-	return handled
+	return relay.Handled
 }

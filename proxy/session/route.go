@@ -10,6 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/health"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // route is where a player is and where they go next. The owner's, except for where.
@@ -34,6 +35,26 @@ func (r *route) partner() *link {
 // has reports whether l is a backend that has not been given up.
 func (r *route) has(l *link) bool { return l != nil && (l == r.current || l == r.inflight) }
 
+// readBy is the backend that p reads, nil when that has been given up.
+func (r *route) readBy(p *relay.Pump) *link {
+	for l := range r.links() {
+		if l.pump == p {
+			return l
+		}
+	}
+	return nil
+}
+
+// writtenBy is the backend that is written to, nil when that has been given up.
+func (r *route) writtenBy(to *relay.Outlet) *link {
+	for l := range r.links() {
+		if l.takes(to) {
+			return l
+		}
+	}
+	return nil
+}
+
 // links are the backends that there are.
 func (r *route) links() iter.Seq[*link] {
 	return func(yield func(*link) bool) {
@@ -52,9 +73,9 @@ type link struct {
 	server  *backend.Server
 	planned bool // along the list, not at somebody's request
 	conn    *backend.Conn
-	pump    *pump       // reads it; pump.state is how it is decoded
+	pump    *relay.Pump // reads it; pump.State() is how it is decoded
 	out     proto.State // how it is encoded
-	to      *outlet
+	to      *relay.Outlet
 	ready   bool // it has heard what the client said before; the client's packets may follow
 	alive   keepAlives
 	begun   bool      // with a configuration phase, or Forge's handshake: the player is being handed over to it
@@ -65,11 +86,14 @@ type link struct {
 	pings   questions // it sent the client in configuration
 }
 
+// takes reports whether what is written to an outlet goes to this backend. It has had another one for each threshold.
+func (l *link) takes(to *relay.Outlet) bool { return to.Writer == l.to.Writer }
+
 // recompress changes the compression of the connection in both directions.
 func (l *link) recompress(threshold int) {
 	l.conn.Reader.SetCompression(threshold)
 	l.conn.Writer.SetCompression(threshold)
-	l.to = &outlet{w: l.to.w, threshold: threshold, link: l}
+	l.to = &relay.Outlet{Writer: l.to.Writer, Threshold: threshold}
 }
 
 // dialed is the outcome of dialling.

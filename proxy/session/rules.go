@@ -7,6 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // rules are the settings of the server that a player is on: those of the moment, or, when it is on the list no more, the
@@ -20,34 +21,34 @@ func (s *Session) rules(l *link) *backend.Server {
 
 // cookie is a server that wants to read a cookie of the client, or to store one. A server that may not is told that there
 // is none.
-func (s *Session) cookie(l *link, e *event) verdict {
+func (s *Session) cookie(l *link, e *relay.Event) relay.Verdict {
 	if !s.rules(l).NoCookies {
-		if e.packet == proto.CookieRequest {
-			l.cookies.ask(cookieKey(e.body))
+		if e.Packet == proto.CookieRequest {
+			l.cookies.ask(cookieKey(e.Body))
 		}
-		return forward
+		return relay.Forward
 	}
 	s.core.Counters.NotAllowed.Cookies.Add(1)
 	if s.core.complaints.due("cookies " + l.name) {
 		s.log.Warn("a server wanted to use its players' cookies, which it may not. cookies: allow, for this server, allows it", "backend", l.name)
 	}
-	if e.packet == proto.CookieRequest {
-		s.toBackend(l, proto.CookieResponse, packet.AppendCookieResponse(nil, packet.CookieResponse{Key: cookieKey(e.body)}))
+	if e.Packet == proto.CookieRequest {
+		s.toBackend(l, proto.CookieResponse, packet.AppendCookieResponse(nil, packet.CookieResponse{Key: cookieKey(e.Body)}))
 	}
-	return handled
+	return relay.Handled
 }
 
 // transferred is a server that sends its player to another address.
-func (s *Session) transferred(l *link) verdict {
+func (s *Session) transferred(l *link) relay.Verdict {
 	if !s.rules(l).NoTransfers {
-		return forward
+		return relay.Forward
 	}
 	s.core.Counters.NotAllowed.Transfers.Add(1)
 	if s.core.complaints.due("transfers " + l.name) {
 		s.log.Warn("a server wanted to send a player to another address, which it may not. transfers: allow, for this server, allows it", "backend", l.name)
 	}
 	s.tell(s.say("transfer-refused", "server", l.name))
-	return handled
+	return relay.Handled
 }
 
 // admits reports whether a player may join a server, as far as that is for permissions to say.

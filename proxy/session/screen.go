@@ -4,6 +4,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // screen is what the client has of the backends it has been on: what a change of backend must clean, and what has to be
@@ -17,11 +18,11 @@ type screen struct {
 	packs packs // the resource packs that the client was told to load
 
 	// Left by backends that are gone.
-	bundle     bool      // one that is open
-	effects    bool      // post effects
-	registered bool      // registries, in this configuration
-	stalePacks int       // answers about known packs that the client still owes them
-	leftovers  leftovers // entries of lists
+	bundle     bool            // one that is open
+	effects    bool            // post effects
+	registered bool            // registries, in this configuration
+	stalePacks int             // answers about known packs that the client still owes them
+	leftovers  relay.Leftovers // entries of lists
 }
 
 // changing reports whether the client owes the acknowledgement of a change of state.
@@ -29,11 +30,11 @@ func (c *screen) changing() bool { return c.awaitStart || c.awaitEnd }
 
 // inherit takes over what a backend leaves on the client. Its reader must have ended.
 func (c *screen) inherit(l *link) {
-	c.bundle = c.bundle || l.pump.bundle.Load()
-	c.registered = c.registered || l.pump.registry.Load()
-	c.effects = c.effects || l.pump.effects.Load()
-	c.stalePacks += max(l.pump.packs-l.packs, 0)
-	c.leftovers.add(&l.pump.leftovers)
+	c.bundle = c.bundle || l.pump.Traces.Bundle.Load()
+	c.registered = c.registered || l.pump.Traces.Registry.Load()
+	c.effects = c.effects || l.pump.Traces.Effects.Load()
+	c.stalePacks += max(l.pump.Traces.Packs-l.packs, 0)
+	c.leftovers.Add(&l.pump.Traces.Leftovers)
 	c.packs.orphan(l)
 }
 
@@ -89,20 +90,20 @@ func (s *Session) clean() {
 	}
 	d := &s.screen.leftovers
 	if !s.client.version.HasConfiguration() { // from there on the configuration does
-		if ids := d.players.all(); len(ids) > 0 {
+		if ids := d.Players.All(); len(ids) > 0 {
 			p := proto.PlayerInfo
 			if proto.Has(s.client.protocol, proto.PlayerInfoBits) {
 				p = proto.PlayerRemove
 			}
 			send(p, packet.AppendPlayerRemove(nil, s.client.protocol, ids...))
 		}
-		for _, id := range d.bars.all() {
-			send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, id), bossRemove))
+		for _, id := range d.Bars.All() {
+			send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, id), relay.BossRemove))
 		}
 		empty := packet.Plain("").Append(nil, s.client.protocol, proto.Play)
 		send(proto.PlayerlistHeader, append(empty, empty...))
 	}
-	*d = leftovers{}
+	*d = relay.Leftovers{}
 	switch {
 	case proto.Has(s.client.protocol, proto.TitlePackets):
 		send(proto.ClearTitles, []byte{1})

@@ -9,6 +9,7 @@ package session
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"runtime/debug"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // Observer sees one player's proxied packets of the configuration and play states, as far as its [Watch] wants them.
@@ -53,6 +55,8 @@ type Channels interface {
 	Left(p Player)                                 // the last call, once for each player that had logged in
 }
 
+var errQuit = errors.New("the session is ending")
+
 // Session is one accepted connection, and the player it may become. Its parts are the owner's, except for what says
 // otherwise.
 type Session struct {
@@ -73,13 +77,15 @@ type Session struct {
 	place    limit.Place // of a connection that is not a player yet
 	pinging  atomic.Bool // it is a server list ping, which can only be closed
 
-	events  chan *event
-	sockets sockets         // to backends
-	ctx     context.Context // ends with the session
-	cancel  context.CancelFunc
-	dialing sync.WaitGroup
-	broken  atomic.Bool // a goroutine of ours panicked
-	done    chan struct{}
+	events   chan *relay.Event // of the pumps
+	outcomes chan *dialed
+	queries  chan *query
+	sockets  sockets         // to backends
+	ctx      context.Context // ends with the session
+	cancel   context.CancelFunc
+	dialing  sync.WaitGroup
+	broken   atomic.Bool // a goroutine of ours panicked
+	done     chan struct{}
 }
 
 // sockets are what kill has to close. The zero sockets are ready for use.
@@ -147,10 +153,12 @@ func (s *Session) run() {
 // caught ends this session, and nothing else, when the goroutine it is deferred in panics. It does not carry on: the
 // state may be half changed.
 func (s *Session) caught() {
-	v := recover()
-	if v == nil {
-		return
+	if v := recover(); v != nil {
+		s.panicked(v)
 	}
+}
+
+func (s *Session) panicked(v any) {
 	s.from()
 	s.log.Error("panic in a session; the session ends", "panic", v, "stack", string(debug.Stack()))
 	s.broken.Store(true)
@@ -166,8 +174,8 @@ func (s *Session) teardown() {
 		s.closeLink(l)
 	}
 	if s.client.pump != nil {
-		s.client.pump.stop()
-		<-s.client.pump.ended
+		s.client.pump.Stop()
+		<-s.client.pump.Ended()
 	}
 	s.dialing.Wait()
 	s.client.r.Release()

@@ -19,6 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // worlds are join games that another implementation wrote, with what has to become of them, by protocol.
@@ -325,9 +326,9 @@ func TestCleanUp(t *testing.T) {
 			bar, over := uuid.New(), uuid.New()
 			if protocol >= 107 {
 				for _, id := range []uuid.UUID{bar, over} {
-					s.send(proto.BossBar, append(field.AppendVarInt(field.AppendUUID(nil, id), bossAdd), "title and so on"...))
+					s.send(proto.BossBar, append(field.AppendVarInt(field.AppendUUID(nil, id), 0), "title and so on"...))
 				}
-				s.send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, over), bossRemove))
+				s.send(proto.BossBar, field.AppendVarInt(field.AppendUUID(nil, over), relay.BossRemove))
 			}
 			bundled := protocol >= 762
 			if bundled {
@@ -383,7 +384,7 @@ func TestCleanUp(t *testing.T) {
 			if got := find(proto.PlayerlistHeader); len(got) != 1 {
 				t.Errorf("%d headers", len(got))
 			}
-			want := field.AppendVarInt(field.AppendUUID(nil, bar), bossRemove)
+			want := field.AppendVarInt(field.AppendUUID(nil, bar), relay.BossRemove)
 			if got := find(proto.BossBar); protocol >= 107 && (len(got) != 1 || !bytes.Equal(got[0], want)) {
 				t.Errorf("boss bars: %x, want %x", got, want)
 			}

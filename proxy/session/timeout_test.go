@@ -12,6 +12,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // never is for the timeouts that a test is not about.
@@ -187,7 +188,7 @@ func TestClientIdle(t *testing.T) {
 			if got := c.kicked(); !strings.Contains(got, "disconnect.timeout") {
 				t.Errorf("told %q", got)
 			}
-			b.took(short-tick, 3*tick)
+			b.took(short-relay.Tick, 3*relay.Tick)
 			<-gone
 			synctest.Wait()
 			if b.core.Counters.Ended(EndIdle) != 1 {
@@ -207,7 +208,7 @@ func TestBackendIdle(t *testing.T) {
 			if got := c.kicked(); !strings.Contains(got, "lobby does not answer") {
 				t.Errorf("told %q", got)
 			}
-			b.took(short-tick, 3*tick)
+			b.took(short-relay.Tick, 3*relay.Tick)
 			<-gone
 			synctest.Wait()
 			if b.core.Counters.Ended(EndBackendTimeout) != 1 {
@@ -233,7 +234,7 @@ func TestBackendIdleInConfiguration(t *testing.T) {
 		if got := c.kicked(); !strings.Contains(got, "lobby does not answer") {
 			t.Errorf("told %q", got)
 		}
-		b.took(short-10*time.Second-tick, 3*tick)
+		b.took(short-10*time.Second-relay.Tick, 3*relay.Tick)
 		<-gone
 	})
 }
@@ -395,7 +396,7 @@ func TestOwnKeepAlive(t *testing.T) {
 			for range 5 {
 				c.send(proto.KeepAlive, c.expect(proto.KeepAlive))
 			}
-			b.took(5*ownAlive, tick)
+			b.took(5*ownAlive, relay.Tick)
 			if got := c.kicked(); !strings.Contains(got, "lobby does not answer") {
 				t.Errorf("protocol %d: told %q", protocol, got)
 			}
@@ -504,7 +505,7 @@ func TestSilentServer(t *testing.T) {
 							}
 						}
 					}
-					b.took(29*time.Second, 4*tick)
+					b.took(29*time.Second, 4*relay.Tick)
 					synctest.Wait()
 					if n := b.core.Counters.Ended(EndIdle); n != 0 || b.core.Online() != 1 {
 						b.t.Errorf("%d, %s, mute %v: %d ended as idle, %d are on", protocol, name, mute, n, b.core.Online())
@@ -537,7 +538,7 @@ func TestClientSilentInConfiguration(t *testing.T) {
 		if got := c.kicked(); !strings.Contains(got, "disconnect.timeout") {
 			t.Errorf("told %q", got)
 		}
-		b.took(short+ownAlive-tick, 3*tick)
+		b.took(short+ownAlive-relay.Tick, 3*relay.Tick)
 		<-gone
 	})
 }

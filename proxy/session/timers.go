@@ -42,7 +42,7 @@ func (s *Session) aliveEvery() time.Duration { return min(ownAlive, s.set().Time
 // silent for a while. Its silence is then not its own, and whoever else asks for signs of life may not do it.
 func (s *Session) waits() bool {
 	l := s.route.current
-	return l == nil || s.client.in == proto.Config || s.client.out == proto.Config || l.pump.mark.waited(s.core.watchdog.clock.now()) >= s.aliveEvery()/2
+	return l == nil || s.client.in == proto.Config || s.client.out == proto.Config || l.pump.Silent() >= s.aliveEvery()/2
 }
 
 // allowance is how long the client may be silent. While it waits for a backend that counts from the first time it is asked,

@@ -9,10 +9,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
+
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
-	"github.com/google/uuid"
 )
 
 // body is n bytes that compress about as well as game data.
@@ -265,120 +266,4 @@ func TestBombs(t *testing.T) {
 	c.raw(0xf0, make([]byte, 1<<21)) // more than two MiB inflated
 	c.kicked()
 	e.ended(EndProtocol, 1)
-}
-
-// replay is a backend's socket that gives the same bytes over and over.
-type replay struct {
-	b   []byte
-	pos int
-}
-
-func (r *replay) Read(b []byte) (int, error) {
-	if r.pos == len(r.b) {
-		r.pos = 0
-	}
-	n := copy(b, r.b[r.pos:])
-	r.pos += n
-	return n, nil
-}
-
-// tick20 is what a busy backend sends in a tick: movement, and a compressed chunk.
-func tick20(v *proto.Version) []byte {
-	var out bytes.Buffer
-	w := frame.NewWriter(&out)
-	w.SetCompression(256)
-	move, _ := v.ID(proto.Play, proto.Clientbound, proto.RelEntityMove)
-	chunk, _ := v.ID(proto.Play, proto.Clientbound, proto.MapChunk)
-	for range 50 {
-		w.Append(move, make([]byte, 9))
-	}
-	w.Append(chunk, body(16<<10, 1))
-	for range 50 {
-		w.Append(move, make([]byte, 9))
-	}
-	w.Flush()
-	return out.Bytes()
-}
-
-// relay is a clientbound pump between replay and nowhere.
-func relay(tb testing.TB, w Watch) *pump {
-	v := proto.Lookup(767)
-	core := New(Config{Watch: w})
-	tb.Cleanup(func() { core.Shutdown(tb.Context(), "") })
-	s := &Session{core: core, client: client{version: v}}
-	if w != nil {
-		s.observer = w.Watch(nil)
-	}
-	p := newPump(s, proto.Clientbound, frame.NewReader(&replay{b: tick20(v)}, frame.Limits{}), 256, nil)
-	p.r.SetCompression(256)
-	p.enter(proto.Play)
-	p.dest.Store(&outlet{w: frame.NewWriter(io.Discard), threshold: 256})
-	return p
-}
-
-func (p *pump) turn(tb testing.TB) {
-	if err := p.r.Fill(); err != nil {
-		tb.Fatal(err)
-	}
-	if err := p.batch(); err != nil {
-		tb.Fatal(err)
-	}
-	p.tally.addTo(&p.s.core.Counters.Traffic[p.dir])
-}
-
-// TestPassAllocatesNothing is the promise of the relay.
-func TestPassAllocatesNothing(t *testing.T) {
-	p := relay(t, nil)
-	for range 20 {
-		p.turn(t)
-	}
-	if n := testing.AllocsPerRun(200, func() { p.turn(t) }); n != 0 {
-		t.Errorf("%v allocations per batch, want 0", n)
-	}
-	down := &p.s.core.Counters.Traffic[proto.Clientbound]
-	if down.Passed.Load() < 1000 || down.Tapped.Load()+down.Held.Load()+down.Recoded.Load() != 0 {
-		t.Errorf("%d frames passed, %d tapped, %d held, %d recoded", down.Passed.Load(), down.Tapped.Load(), down.Held.Load(), down.Recoded.Load())
-	}
-}
-
-type blind struct{}
-
-func (blind) Wants(*proto.Version, proto.State, proto.Dir) []proto.Packet {
-	return []proto.Packet{proto.RelEntityMove}
-}
-func (blind) Watch(Player) Observer                         { return blind{} }
-func (blind) Backend(string, uuid.UUID)                     {}
-func (blind) Clientbound(proto.State, proto.Packet, []byte) {}
-func (blind) Serverbound(proto.State, proto.Packet, []byte) {}
-func (blind) Close()                                        {}
-
-// TestTapAllocatesNothing: looking costs no memory either.
-func TestTapAllocatesNothing(t *testing.T) {
-	p := relay(t, blind{})
-	for range 20 {
-		p.turn(t)
-	}
-	if n := testing.AllocsPerRun(200, func() { p.turn(t) }); n != 0 {
-		t.Errorf("%v allocations per batch, want 0", n)
-	}
-	if p.s.core.Counters.Traffic[proto.Clientbound].Tapped.Load() < 1000 {
-		t.Error("nothing was tapped")
-	}
-}
-
-func BenchmarkPass(b *testing.B) { benchmarkRelay(b, nil) }
-func BenchmarkTap(b *testing.B)  { benchmarkRelay(b, blind{}) }
-
-// benchmarkRelay measures one frame of tick20's mixture.
-func benchmarkRelay(b *testing.B, w Watch) {
-	p := relay(b, w)
-	frames := func() uint64 {
-		c := &p.s.core.Counters.Traffic[proto.Clientbound]
-		return c.Passed.Load() + c.Tapped.Load()
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		p.turn(b)
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames()), "ns/frame")
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
+	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
 // stayed is how long a player must have been on a server for its failure to be a new one. Until then it is part of the
@@ -96,8 +97,8 @@ func (s *Session) depart() {
 	l.out = proto.Login
 	s.toBackend(l, proto.LoginAcknowledged, nil)
 	l.out = proto.Config
-	l.pump.enter(proto.Config)
-	l.pump.mark.allow(s.set().Timeouts.BackendConfig)
+	l.pump.Enter(proto.Config)
+	l.pump.Allow(s.set().Timeouts.BackendConfig)
 	s.feed(l)
 	if s.route.inflight != l {
 		return // a write failed already; it is given up
@@ -138,25 +139,25 @@ func (s *Session) leaveWorld() {
 
 // enterWorld takes a client without a configuration phase from one backend's world into that of another, whose join
 // game this is.
-func (s *Session) enterWorld(l *link, e *event) {
+func (s *Session) enterWorld(l *link, e *relay.Event) {
 	s.part()
 	s.closeBundle()
 	s.clean()
 	s.keepAlive()
 	if o := s.observer; o != nil {
 		o.Backend(l.name, l.conn.Player)
-		if c := s.core.tables.get(s.client.version, proto.Play, proto.Clientbound); uint32(e.id) < uint32(len(c)) && c[e.id]&observed != 0 {
-			o.Clientbound(proto.Play, proto.JoinGame, e.body) // nothing of this backend went by an observer before
+		if s.core.relay.Observed(s.client.version, proto.Play, proto.Clientbound, e.ID) {
+			o.Clientbound(proto.Play, proto.JoinGame, e.Body) // nothing of this backend went by an observer before
 		}
 	}
-	first, respawns, err := s.rejoin(l, e.body)
+	first, respawns, err := s.rejoin(l, e.Body)
 	if err != nil {
 		s.undecoded(proto.JoinGame)
 		s.log.Warn("join game cannot be read; the client may keep parts of the world it was in", "backend", l.name, "error", err)
-		s.toClient(e.id, e.body)
+		s.toClient(e.ID, e.Body)
 		return
 	}
-	s.toClient(e.id, first)
+	s.toClient(e.ID, first)
 	for _, body := range respawns {
 		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.Respawn); ok && s.ending == endNone {
 			s.toClient(id, body)

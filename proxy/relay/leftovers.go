@@ -1,4 +1,4 @@
-package session
+package relay
 
 import (
 	"github.com/google/uuid"
@@ -12,63 +12,63 @@ import (
 // what is not remembered stays on the screen. So many fit into one packet that takes them off.
 const maxLeftovers = 1 << 16
 
-// Actions of a boss bar packet.
-const (
-	bossAdd    = 0
-	bossRemove = 1
-)
+const bossAdd = 0
 
-// leftovers is what a backend put on its player's screen that a change of world leaves there. Only clients without a
-// configuration phase need it.
-type leftovers struct{ players, bars idSet }
+// BossRemove is the action of a boss bar packet that takes the bar away.
+const BossRemove = 1
 
-// idSet is a bounded set.
-type idSet map[uuid.UUID]struct{}
+// Leftovers is what a backend put on its player's screen that a change of world leaves there: entries of the player list
+// and boss bars. Only clients without a configuration phase need it.
+type Leftovers struct{ Players, Bars IDs }
 
-func (m *idSet) put(id uuid.UUID) {
+// IDs is a bounded set.
+type IDs map[uuid.UUID]struct{}
+
+func (m *IDs) put(id uuid.UUID) {
 	if len(*m) >= maxLeftovers {
 		return
 	}
 	if *m == nil {
-		*m = idSet{}
+		*m = IDs{}
 	}
 	(*m)[id] = struct{}{}
 }
 
-func (m idSet) all() (ids []uuid.UUID) {
+// All lists the set, in no order.
+func (m IDs) All() (ids []uuid.UUID) {
 	for id := range m {
 		ids = append(ids, id)
 	}
 	return ids
 }
 
-// add takes in what another has.
-func (d *leftovers) add(from *leftovers) {
-	for id := range from.players {
-		d.players.put(id)
+// Add takes in what another has.
+func (d *Leftovers) Add(from *Leftovers) {
+	for id := range from.Players {
+		d.Players.put(id)
 	}
-	for id := range from.bars {
-		d.bars.put(id)
+	for id := range from.Bars {
+		d.Bars.put(id)
 	}
 }
 
 // see notes what a packet of the backend's adds or takes away; the error is that of a packet which cannot be read.
-func (d *leftovers) see(protocol int32, p proto.Packet, body []byte) error {
+func (d *Leftovers) see(protocol int32, p proto.Packet, body []byte) error {
 	switch p {
 	case proto.PlayerInfo:
 		ids, change, err := packet.PlayersChanged(nil, protocol, body)
 		for _, id := range ids {
 			if change == packet.InfoShown {
-				d.players.put(id)
+				d.Players.put(id)
 			} else {
-				delete(d.players, id)
+				delete(d.Players, id)
 			}
 		}
 		return err
 	case proto.PlayerRemove:
 		ids, err := packet.ParsePlayerRemove(nil, body)
 		for _, id := range ids {
-			delete(d.players, id)
+			delete(d.Players, id)
 		}
 		return err
 	case proto.BossBar:
@@ -78,9 +78,9 @@ func (d *leftovers) see(protocol int32, p proto.Packet, body []byte) error {
 		case r.Err() != nil:
 			return r.Err()
 		case action == bossAdd:
-			d.bars.put(id)
-		case action == bossRemove:
-			delete(d.bars, id)
+			d.Bars.put(id)
+		case action == BossRemove:
+			delete(d.Bars, id)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package session
+package relay
 
 import (
 	"sync"
@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// tick is how often waits are looked at, and so how late the end of one may be noticed. It saves setting a deadline on
+// Tick is how often waits are looked at, and so how late the end of one may be noticed. It saves setting a deadline on
 // a socket for each packet, which costs more than reading a small one.
-const tick = time.Second
+const Tick = time.Second
 
-// clock is the time since the start, good to one tick and free to read.
+// clock is the time since the start, good to one Tick and free to read.
 type clock struct{ at atomic.Int64 }
 
 func (c *clock) now() int64 { return c.at.Load() }
@@ -59,7 +59,7 @@ func newWatchdog() *watchdog {
 
 func (w *watchdog) run() {
 	defer close(w.gone)
-	start, t := time.Now(), time.NewTicker(tick)
+	start, t := time.Now(), time.NewTicker(Tick)
 	defer t.Stop()
 	for {
 		select {
