@@ -30,8 +30,8 @@ var floors = map[string]int{
 
 	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2, "handshake/front": 2, "voice/render": 2, "voice/store": 2, "voice/soundfile": 2,
 
-	"proxy/relay": 3,
-	"proxy/auth":  3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
+	"proxy/lite": 3, "proxy/relay": 3,
+	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
 	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3,
 
 	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/commands": 4,
@@ -47,7 +47,8 @@ var sideways = map[string][]string{
 	"bridge/world":  {"bridge/sight"},
 	"proxy/command": {"proxy/packet", "proxy/limit"},
 	"voice/route":   {"voice/gain"},
-	"proxy/session": {"proxy/auth", "proxy/backend", "proxy/status", "proxy/health", "proxy/relay"},
+	"proxy/lite":    {"proxy/backend"},
+	"proxy/session": {"proxy/auth", "proxy/backend", "proxy/status", "proxy/health", "proxy/lite", "proxy/relay"},
 	"voice/conn":    {"voice/hub"},
 }
 

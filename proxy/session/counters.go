@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/earshot-mc/earshot/proxy/lite"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
@@ -23,7 +24,7 @@ type Counters struct {
 	Dropped     [2]atomic.Uint64 // packets that came in a state in which they could not go on, by proto.Dir
 	Switches    Switches
 	NotAllowed  NotAllowed
-	Lite        Lite
+	Lite        lite.Counters // of the connections that are passed on as they are
 	Dials       atomic.Uint64 // backend connections tried
 	DialFails   atomic.Uint64 // of these, refused or failed before the login was complete
 	Held        atomic.Int64  // players who are in the built-in world, at the moment, because no server took them
@@ -31,13 +32,6 @@ type Counters struct {
 
 // NotAllowed is what servers wanted of their players' clients and the settings refuse.
 type NotAllowed struct{ Transfers, Cookies atomic.Uint64 }
-
-// Lite are the connections that are passed on to a server as they are.
-type Lite struct {
-	Connections, Failed atomic.Uint64    // passed on; refused since no server could be reached
-	Open                atomic.Int64     // of the first, those that are open
-	Bytes               [2]atomic.Uint64 // by proto.Dir; of a connection that is open it may lag behind
-}
 
 // Switches are what became of players' ways to another server.
 type Switches struct {

@@ -71,8 +71,8 @@ func liteHello(host string) []byte {
 	return framed(-1, 0, packet.AppendHandshake(nil, packet.Handshake{Protocol: 99999, Host: host, Port: 4711, Intent: packet.IntentLogin}))
 }
 
-// lite makes an environment that passes connections by *.pack.example on to servers.
-func lite(t testing.TB, change func(*Config), servers ...backend.Server) *env {
+// liteEnv makes an environment that passes connections by *.pack.example on to servers.
+func liteEnv(t testing.TB, change func(*Config), servers ...backend.Server) *env {
 	return newEnv(t, func(c *Config) {
 		h := Host{Name: "*.pack.example", Lite: []string{"not configured"}}
 		for _, b := range servers {
@@ -107,7 +107,7 @@ func TestLiteBytes(t *testing.T) {
 				got <- b
 			})
 			b.SendProxy = header
-			e := lite(t, nil, deadServer(t, "down"), b)
+			e := liteEnv(t, nil, deadServer(t, "down"), b)
 			c := e.tcp()
 			hello := liteHello(host)
 			c.Write(hello[:3])
@@ -163,7 +163,7 @@ func TestLiteOrder(t *testing.T) {
 		return ""
 	}
 
-	e := lite(t, func(c *Config) { c.Settings.Fallback.Strategy = LeastPlayers }, up("a"), up("b"), up("c"))
+	e := liteEnv(t, func(c *Config) { c.Settings.Fallback.Strategy = LeastPlayers }, up("a"), up("b"), up("c"))
 	got := map[string]int{}
 	for range 9 {
 		got[come(e)]++
@@ -173,7 +173,7 @@ func TestLiteOrder(t *testing.T) {
 	}
 
 	down := deadServer(t, "down")
-	e = lite(t, func(c *Config) { c.Settings.TCPChecks = true }, down, up("a"), up("b"))
+	e = liteEnv(t, func(c *Config) { c.Settings.TCPChecks = true }, down, up("a"), up("b"))
 	for range 10 {
 		if to := come(e); to != "a" {
 			t.Errorf("to %s, which is not the first that is up", to)
@@ -200,7 +200,7 @@ func TestLiteIsNoPlayer(t *testing.T) {
 		c.SetDeadline(time.Time{})
 		io.Copy(io.Discard, c)
 	})
-	e := lite(t, func(c *Config) { c.Pending = limit.NewPlaces(limit.Bounds{All: 1}) }, b)
+	e := liteEnv(t, func(c *Config) { c.Pending = limit.NewPlaces(limit.Bounds{All: 1}) }, b)
 	var all []*net.TCPConn
 	for range 5 {
 		c := e.tcp()
@@ -271,7 +271,7 @@ func TestLitePanic(t *testing.T) {
 // TestLiteUnreachable: a client is told in the one way that every version understands, and one that leaves or is sent
 // away while a server is dialled does not stay.
 func TestLiteUnreachable(t *testing.T) {
-	e := lite(t, nil, deadServer(t, "down"), deadServer(t, "gone"))
+	e := liteEnv(t, nil, deadServer(t, "down"), deadServer(t, "gone"))
 	c := e.tcp()
 	c.Write(append(liteHello("a.pack.example"), framed(-1, 0, field.AppendString(nil, "Steve"))...))
 	b, _ := io.ReadAll(c)
@@ -298,7 +298,7 @@ func TestLiteUnreachable(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			dialling := make(chan struct{}, 1)
-			e := lite(t, func(c *Config) { c.Settings.Timeouts.BackendDial = never }, backend.Server{Name: "slow", Dial: hanging(dialling)})
+			e := liteEnv(t, func(c *Config) { c.Settings.Timeouts.BackendDial = never }, backend.Server{Name: "slow", Dial: hanging(dialling)})
 			c := e.tcp()
 			c.Write(liteHello("a.pack.example"))
 			<-dialling
