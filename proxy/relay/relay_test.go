@@ -344,3 +344,66 @@ func TestSilence(t *testing.T) {
 		t.Errorf("waited %v", m.waited(int64(120*time.Second)))
 	}
 }
+
+// TestReframedIsBounded: what has to be framed anew waits for no more than a bound, however much of it there is in one
+// read, and arrives whole and in order.
+func TestReframedIsBounded(t *testing.T) {
+	const unknown = 0xf0
+	for what, x := range map[string]struct{ frames, size int }{
+		"few large ones":  {12, 1 << 20},
+		"many small ones": {3000, 4 << 10},
+	} {
+		from := wire(func(w *frame.Writer) {
+			for i := range x.frames {
+				b := make([]byte, x.size) // compresses a thousandfold
+				b[0] = byte(i)
+				w.Append(unknown, b)
+			}
+		})
+		var got strides
+		p := between(t, newClerk(), want(0), bytes.NewReader(from), &got, -1)
+		reads := 0
+		for {
+			if err := p.r.Fill(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if err := p.batch(); err != nil {
+				t.Fatal(err)
+			}
+			reads++
+		}
+		if total := x.frames * x.size; got.Len() < total || total/reads < maxAppended*3/2 {
+			t.Fatalf("%s: %d of %d bytes in %d reads", what, got.Len(), total, reads)
+		}
+		if most := maxAppended + x.size + 100; got.most > most {
+			t.Errorf("%s: %d bytes waited for one write, want at most %d", what, got.most, most)
+		}
+		r := frame.NewReader(&got.Buffer, frame.Limits{})
+		for i := range x.frames {
+			f, err := r.Next()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b, err := r.Body(f); err != nil || f.ID != unknown || len(b) != x.size || b[0] != byte(i) {
+				t.Fatalf("%s: frame %d: %v, %d bytes", what, i, err, len(b))
+			}
+		}
+		if n := p.tally.recoded; n != uint64(x.frames) {
+			t.Errorf("%s: %d counted", what, n)
+		}
+	}
+}
+
+// strides keeps the sizes of writes.
+type strides struct {
+	bytes.Buffer
+	most, writes int
+}
+
+func (s *strides) Write(b []byte) (int, error) {
+	s.most = max(s.most, len(b))
+	s.writes++
+	return s.Buffer.Write(b)
+}
