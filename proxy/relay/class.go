@@ -50,7 +50,13 @@ type tableKey struct {
 	d proto.Dir
 }
 
+// nothing is the table of versions that nobody knows. Each of their clients brings one of its own, which is not kept.
+var nothing classes
+
 func (t *tables) get(v *proto.Version, s proto.State, d proto.Dir) *classes {
+	if v.Blind() {
+		return &nothing
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := tableKey{v, s, d}

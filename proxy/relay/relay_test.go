@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -253,6 +254,27 @@ func TestClasses(t *testing.T) {
 	down := &p.relay.traffic[proto.Clientbound]
 	if a, b, c := down.Passed.Load(), down.Tapped.Load(), down.Held.Load(); a != 2 || b != 2 || c != 3 {
 		t.Errorf("%d passed, %d tapped, %d held", a, b, c)
+	}
+}
+
+// TestUnknownVersionsLeaveNothing: a client of a version that nobody knows costs nothing once it is gone. There can be any
+// number of them.
+func TestUnknownVersionsLeaveNothing(t *testing.T) {
+	r := New(new([2]Traffic), want(Held, proto.KeepAlive))
+	defer r.Close()
+	for range 100 {
+		c := newClerk()
+		c.version = proto.Unknowing(proto.Newest().Protocol + 1)
+		p := r.Pump(c, proto.Clientbound, frame.NewReader(strings.NewReader(""), frame.Limits{}), -1)
+		for _, st := range []proto.State{proto.Login, proto.Config, proto.Play} {
+			p.Enter(st)
+			if *p.classes != (classes{}) {
+				t.Fatal("it is looked at")
+			}
+		}
+	}
+	if n := len(r.tables.done); n != 0 {
+		t.Errorf("%d tables are kept", n)
 	}
 }
 
