@@ -158,7 +158,7 @@ func (s *Session) newLink(b *backend.Server, c *backend.Conn) *link {
 
 // feed tells a backend what the client said before it was there.
 func (s *Session) feed(l *link) {
-	s.client.memory.feed(s.client.protocol, func(p proto.Packet, body []byte) {
+	s.client.facts.feed(s.client.protocol, func(p proto.Packet, body []byte) {
 		if id, ok := s.client.version.ID(l.out, proto.Serverbound, p); ok {
 			l.to.Append(id, body)
 		}

@@ -96,15 +96,15 @@ func (s *Session) clientMessage(e *relay.Event) relay.Verdict {
 	case registerTopic:
 		prompt = s.client.fml == fmlUnderWay
 		names := s.channelNames(e.Data)
-		s.client.memory.register(names)
+		s.client.facts.register(names)
 		if s.core.channels != nil && len(names) > 0 {
 			s.core.channels.Registered(s, names)
 		}
 	case unregisterTopic:
-		s.client.memory.unregister(s.channelNames(e.Data))
+		s.client.facts.unregister(s.channelNames(e.Data))
 	case brandTopic:
 		if len(e.Body) <= maxBrand {
-			s.client.memory.brand = append([]byte(nil), e.Body...)
+			s.client.facts.brand = append([]byte(nil), e.Body...)
 		}
 	default:
 		stated = false

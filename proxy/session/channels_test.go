@@ -307,7 +307,7 @@ func TestLongMessage(t *testing.T) {
 
 // TestMemoryBounds: what is remembered of a client's channels is bounded, and unregistering makes room.
 func TestMemoryBounds(t *testing.T) {
-	var m memory
+	var m facts
 	names := make([]string, 2000)
 	for i := range names {
 		names[i] = fmt.Sprintf("mod:%d", i)

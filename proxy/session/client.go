@@ -26,10 +26,10 @@ type client struct {
 	to      *relay.Outlet // it as a place to write to
 	in, out proto.State   // how packets from and to it are decoded and encoded
 
-	memory memory // what it said once and every backend must hear
-	said   said   // how much more it may say of plugin channels
-	fml    fmlStage
-	mods   mods // what its mod loader answered to the backend it logged in with
+	facts facts // what it said once and every backend must hear
+	said  said  // how much more it may say of plugin channels
+	fml   fmlStage
+	mods  mods // what its mod loader answered to the backend it logged in with
 
 	// For other goroutines.
 	mail      *mailbox

@@ -77,7 +77,7 @@ func (s *Session) answeredChange() {
 // information is the client's settings. The backend hears them now, and every later one when it is joined.
 func (s *Session) information(e *relay.Event) relay.Verdict {
 	if len(e.Body) <= maxInformation {
-		s.client.memory.information = append([]byte(nil), e.Body...)
+		s.client.facts.information = append([]byte(nil), e.Body...)
 		s.list(e.Body)
 	}
 	return s.forwardOrWait(e, true)
@@ -89,7 +89,7 @@ func (s *Session) forwardOrWait(e *relay.Event, stated bool) relay.Verdict {
 		return relay.Forward
 	}
 	if s.screen.joined && s.client.fml != fmlUnderWay {
-		// It belongs to the world that the client is leaving. Standing facts are in the memory, for the backend to come.
+		// It belongs to the world that the client is leaving. Standing facts are kept for the backend to come.
 		if l := s.route.partner(); stated && l != nil && l.ready {
 			s.toBackend(l, e.Packet, e.Body)
 			return relay.Handled
@@ -97,7 +97,7 @@ func (s *Session) forwardOrWait(e *relay.Event, stated bool) relay.Verdict {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)
 		return relay.Handled
 	}
-	if !s.client.memory.wait(e.Packet, e.Body, stated) {
+	if !s.client.facts.wait(e.Packet, e.Body, stated) {
 		s.core.Counters.Overflows.Add(1)
 		s.end(EndOverflow, s.because("kick-overflow"))
 	}

@@ -17,8 +17,8 @@ const (
 	maxClientMessage = 32767 // vanilla bound of a serverbound plugin message
 )
 
-// memory is what the client says once, perhaps before there is a backend, and every backend has to hear.
-type memory struct {
+// facts are what the client says once, perhaps before there is a backend, and every backend has to hear.
+type facts struct {
 	information []byte   // body of the last client information; same layout in configuration and play
 	brand       []byte   // body of the brand message
 	channels    []string // registered by the client (never by a backend), in order
@@ -34,65 +34,65 @@ type memory struct {
 type waiting struct {
 	packet proto.Packet
 	body   []byte
-	stated bool // it is also kept elsewhere in the memory
+	stated bool // it is also kept as one of the facts above
 }
 
 // wait queues a packet and reports whether there was room.
-func (m *memory) wait(p proto.Packet, body []byte, stated bool) bool {
-	if len(m.queue) >= maxQueued || m.queued+len(body) > maxQueuedBytes {
+func (f *facts) wait(p proto.Packet, body []byte, stated bool) bool {
+	if len(f.queue) >= maxQueued || f.queued+len(body) > maxQueuedBytes {
 		return false
 	}
-	m.queue = append(m.queue, waiting{p, append([]byte(nil), body...), stated})
-	m.queued += len(body)
+	f.queue = append(f.queue, waiting{p, append([]byte(nil), body...), stated})
+	f.queued += len(body)
 	return true
 }
 
 // register remembers those of names that are new, as long as there is room.
-func (m *memory) register(names []string) {
+func (f *facts) register(names []string) {
 	for _, n := range names {
-		if m.known[n] || len(m.channels) >= packet.MaxChannels || m.nameBytes+len(n)+1 > maxChannelBytes {
+		if f.known[n] || len(f.channels) >= packet.MaxChannels || f.nameBytes+len(n)+1 > maxChannelBytes {
 			continue
 		}
-		if m.known == nil {
-			m.known = map[string]bool{}
+		if f.known == nil {
+			f.known = map[string]bool{}
 		}
-		m.known[n] = true
-		m.channels = append(m.channels, n)
-		m.nameBytes += len(n) + 1
+		f.known[n] = true
+		f.channels = append(f.channels, n)
+		f.nameBytes += len(n) + 1
 	}
 }
 
-func (m *memory) unregister(names []string) {
+func (f *facts) unregister(names []string) {
 	for _, n := range names {
-		if !m.known[n] {
+		if !f.known[n] {
 			continue
 		}
-		delete(m.known, n)
-		m.nameBytes -= len(n) + 1
-		m.channels = slices.DeleteFunc(m.channels, func(have string) bool { return have == n })
+		delete(f.known, n)
+		f.nameBytes -= len(n) + 1
+		f.channels = slices.DeleteFunc(f.channels, func(have string) bool { return have == n })
 	}
 }
 
 // feed gives a backend everything it has missed: to the first one exactly what the client sent, in order; to a later
 // one the standing facts and whatever has been waiting since.
-func (m *memory) feed(protocol int32, send func(p proto.Packet, body []byte)) {
-	if m.heard {
-		if m.information != nil {
-			send(proto.ClientInformation, m.information)
+func (f *facts) feed(protocol int32, send func(p proto.Packet, body []byte)) {
+	if f.heard {
+		if f.information != nil {
+			send(proto.ClientInformation, f.information)
 		}
-		if m.brand != nil {
-			send(proto.CustomPayload, m.brand)
+		if f.brand != nil {
+			send(proto.CustomPayload, f.brand)
 		}
-		if len(m.channels) > 0 {
+		if len(f.channels) > 0 {
 			send(proto.CustomPayload, packet.AppendPluginMessage(nil, packet.PluginMessage{
-				Channel: packet.RegisterChannel(protocol), Data: packet.AppendChannels(nil, m.channels),
+				Channel: packet.RegisterChannel(protocol), Data: packet.AppendChannels(nil, f.channels),
 			}))
 		}
 	}
-	for _, w := range m.queue {
-		if !m.heard || !w.stated {
+	for _, w := range f.queue {
+		if !f.heard || !w.stated {
 			send(w.packet, w.body)
 		}
 	}
-	m.queue, m.queued, m.heard = nil, 0, true
+	f.queue, f.queued, f.heard = nil, 0, true
 }
