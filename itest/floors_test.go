@@ -91,6 +91,8 @@ var never = map[string][]string{
 	"proxy/proto":    {"net"},
 	"handshake/caps": {"net/http/httptest"},
 	"proxy/frame":    {module + "proxy/proto", module + "proxy/packet"},
+	"proxy/relay":    {"net", module + "proxy/backend"},                 // it moves frames, between whomever
+	"proxy/lite":     {module + "proxy/frame", module + "proxy/packet"}, // what it passes on is not looked at
 	"voice/route":    {module + "voice/hub", module + "voice/conn", module + "voice/wire", module + "voice/line"},
 	"voice/speaker":  {module + "voice/opus", module + "voice/soundfile", module + "voice/line"}, // the first two are cgo, which the released binary does without
 	// What voice is about goes by values; text lines are one of several ways to show them.

@@ -135,7 +135,7 @@ type failure struct {
 	reason reason
 }
 
-// hold is about a player who is in the built-in world because no server took him.
+// hold is what there is to know of a player who waits in the built-in world because no server took them.
 type hold struct {
 	on     bool
 	next   time.Time            // when to look for a server
