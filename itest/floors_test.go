@@ -21,7 +21,7 @@ const module = "github.com/earshot-mc/earshot/"
 // the network can be tested by files alone, and sound that cannot call the
 // proxy cannot wait for it.
 var floors = map[string]int{
-	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/offer": 0,
+	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/budget": 0, "handshake/offer": 0,
 	"bridge/sight": 0, "bridge/world": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/talk": 0, "voice/relation": 0,
 
 	"proxy/packet": 1, "proxy/floodgate": 1, "proxy/limit": 1, "proxy/command": 1, "handshake/token": 1, "bridge/track": 1, "bridge/perm": 1, "bridge/rooms/frame": 1, "bridge/rooms/packed": 1,
@@ -32,7 +32,7 @@ var floors = map[string]int{
 
 	"proxy/lite": 3, "proxy/relay": 3,
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
-	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3,
+	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/talker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3,
 
 	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/commands": 4,
 
@@ -49,7 +49,8 @@ var sideways = map[string][]string{
 	"voice/route":   {"voice/gain"},
 	"proxy/lite":    {"proxy/backend"},
 	"proxy/session": {"proxy/auth", "proxy/backend", "proxy/status", "proxy/health", "proxy/lite", "proxy/relay"},
-	"voice/conn":    {"voice/hub"},
+	"voice/talker":  {"voice/hub"},
+	"voice/conn":    {"voice/hub", "voice/talker"},
 }
 
 // rooms: what a room, or one package of it, may know besides itself.
@@ -100,6 +101,7 @@ var never = map[string][]string{
 	"voice/group":  {module + "voice/line"},
 	"voice/mute":   {module + "voice/line"},
 	"voice/roster": {module + "voice/line"},
+	"voice/talker": {"net", module + "handshake/socket", module + "handshake/caps", module + "voice/line", module + "voice/render", module + "voice/wire"},
 	"voice/hub":    {module + "voice/line", module + "voice/render", module + "voice/wire", module + "handshake/caps"},
 }
 

@@ -1,7 +1,7 @@
-// Package voice is the voice gateway's public face: sockets that have been upgraded go in, and players hear each other
-// by distance.
+// Package voice is the voice gateway's public face: clients go in, such as sockets that have been upgraded, and players hear
+// each other by distance.
 //
-// It promises one socket per player, the newest, that every socket has ended when Close returns, and counters that are
+// It promises one client per player, the newest, that every client has ended when Close returns, and counters that are
 // all there from the start.
 package voice
 
@@ -10,7 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
+	"maps"
 	"sync"
 	"sync/atomic"
 
@@ -26,6 +26,9 @@ import (
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
+	"github.com/earshot-mc/earshot/voice/talk"
+	"github.com/earshot-mc/earshot/voice/talker"
+	"github.com/earshot-mc/earshot/voice/wire"
 )
 
 // Config is how a gateway behaves.
@@ -70,29 +73,29 @@ type Config struct {
 }
 
 // Reason is why a player is told that nobody hears something; its String is a sentence for the player.
-type Reason = conn.Reason
+type Reason = talker.Reason
 
 // The reasons.
 const (
-	SoundboardOff     = conn.SoundboardOff
-	SoundboardRefused = conn.SoundboardRefused
-	ServerMuted       = conn.ServerMuted
-	SpeakRefused      = conn.SpeakRefused
+	SoundboardOff     = talker.SoundboardOff
+	SoundboardRefused = talker.SoundboardRefused
+	ServerMuted       = talker.ServerMuted
+	SpeakRefused      = talker.SpeakRefused
 )
 
 // Gateway joins sockets to the players of a world. Make one with [New].
 type Gateway struct {
 	reg      *world.Registry
 	log      *slog.Logger
-	conf     conn.Config
+	talk     talker.Config
 	flooded  func(what string)
-	stats    conn.Stats
+	stats    talker.Stats
 	hub      *hub.Hub
 	speakers *speaker.Set
 	book     *speaker.Book
 	saved    atomic.Pointer[chan struct{}] // closed when the last change of the book is stored
 
-	ctx     context.Context // of the sockets, and of following
+	ctx     context.Context // of the clients, and of following
 	cancel  context.CancelFunc
 	stopHub func() // and waits for it
 
@@ -101,11 +104,11 @@ type Gateway struct {
 	mu       sync.Mutex
 	closed   bool
 	off      bool
-	serving  sync.WaitGroup // calls of Accept; grows with mu held and closed unset only
-	conns    map[uuid.UUID]*conn.Conn
-	sockets  map[*socket.Socket]struct{} // that have not ended, replaced ones included
+	serving  sync.WaitGroup // calls of Serve; grows with mu held and closed unset only
+	clients  map[uuid.UUID]Client
+	live     map[Client]struct{} // that have not ended, replaced ones included
 	accepted uint64
-	past     socket.Stats // of those that have
+	past     hub.Sent // of those that have
 	ends     map[string]uint64
 }
 
@@ -124,20 +127,25 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	}
 	g := &Gateway{
 		reg: reg, log: cfg.Log, flooded: cfg.Flooded,
-		conns:   make(map[uuid.UUID]*conn.Conn),
-		sockets: make(map[*socket.Socket]struct{}),
+		clients: make(map[uuid.UUID]Client),
+		live:    make(map[Client]struct{}),
 		ends:    make(map[string]uint64),
+		past:    hub.Sent{Lost: make(map[string]uint64)},
 	}
-	for _, e := range ends {
+	for _, e := range conn.Endings() {
 		g.ends[e] = 0
+	}
+	for _, why := range conn.Lost() {
+		g.past.Lost[why] = 0
 	}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	h := hub.New(reg, cfg.Policy)
 	h.Log, h.Permissions, h.Store, h.Muted = cfg.Log, cfg.Permissions, cfg.Store, cfg.Muted
 	g.hub = h
 	g.speakers = speaker.New(speaker.Config{Table: h.Table, Place: reg.Place})
-	g.conf = conn.Config{
-		Hub: h, Stats: &g.stats, Log: cfg.Log, OpusOK: cfg.OpusOK, Speakers: g.speakers, Notice: cfg.Notice,
+	g.talk = talker.Config{Hub: h, Stats: &g.stats, OpusOK: cfg.OpusOK, Speakers: g.speakers, Notice: cfg.Notice}
+	if cfg.OpusOK == nil {
+		g.talk.OpusOK = wire.OpusOK
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -152,66 +160,102 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	return g
 }
 
-// Accept serves the socket of a player who is on the proxy until it ends. A former socket of the player is closed
-// with [socket.Replaced]. c is what was negotiated, out of [Offers].
-func (g *Gateway) Accept(sock *socket.Socket, player uuid.UUID, c caps.Set) {
+// Client is one player's connection to voice, of whatever kind: a WebSocket is one. What it is shown and told are values. It
+// can be compared, as a pointer can.
+type Client interface {
+	hub.Client
+	// ShowSpeakers shows the speakers that the player may hear, as Show calls of [hub.Client] do.
+	ShowSpeakers(s *talk.Speakers)
+	// Serve takes what the player sends, gives it to the talker, and returns when the connection has ended, with why. It
+	// ends soon after the end of ctx, or after the first call of End, which may come before it. An error that has a method
+	// Label says by it under which ending the client is counted, and one with Flood what it sent too much of.
+	Serve(ctx context.Context, t *talker.Talker) error
+	// Count adds what the client has been sent so far.
+	Count(to *hub.Sent)
+}
+
+// Refused is the error of a client that was not taken.
+type Refused struct{ Why hub.End }
+
+func (r *Refused) Error() string {
+	if r.Why == hub.PlayerLeft {
+		return "the player is not on the network"
+	}
+	return "voice is being shut down"
+}
+
+// Serve takes a client of a player who is on the proxy and returns when it has ended. A former client of the player is
+// ended. Where it is not taken, End has been called, Serve has not, and the error is [*Refused]; else it is nil. about are
+// names and values for the log.
+func (g *Gateway) Serve(c Client, player uuid.UUID, w hub.Wants, about ...any) error {
 	g.mu.Lock()
 	if g.closed || g.off {
 		g.mu.Unlock()
-		g.refuse(sock, socket.ShuttingDown)
-		return
+		c.End(hub.ShuttingDown)
+		return &Refused{hub.ShuttingDown}
 	}
 	p := g.reg.Get(player)
-	if p == nil { // left since the upgrade was granted
+	if p == nil { // left since it was let in
 		g.mu.Unlock()
-		g.refuse(sock, socket.Left)
-		return
+		c.End(hub.PlayerLeft)
+		return &Refused{hub.PlayerLeft}
 	}
 	g.serving.Add(1)
 	defer g.serving.Done()
-	former, k := g.conns[player], conn.New(g.conf, sock, p, c)
-	g.conns[player] = k
-	g.sockets[sock] = struct{}{}
+	former, member := g.clients[player], g.hub.Join(p, c, w)
+	g.clients[player] = c
+	g.live[c] = struct{}{}
 	g.accepted++
 	g.mu.Unlock()
 	if former != nil {
-		former.Close(socket.Replaced)
+		former.End(hub.Replaced)
 	}
-	g.log.Info("voice connected", "player", p.Name, "audio", max(1, c.Audio), "spatial", c.Spatial == 1)
+	g.log.Info("voice connected", append([]any{"player", p.Name}, about...)...)
 
 	var err error
 	defer func() {
 		g.mu.Lock()
-		if g.conns[player] == k {
-			delete(g.conns, player)
+		if g.clients[player] == c {
+			delete(g.clients, player)
 		}
-		delete(g.sockets, sock)
-		add(&g.past, sock.Stats())
-		g.ends[ending(err)]++
+		delete(g.live, c)
+		c.Count(&g.past)
 		g.mu.Unlock()
+		g.ended(err)
 	}()
-	err = k.Run(g.ctx)
-	var closed *socket.Closed
-	if errors.As(err, &closed) && closed.What != "" {
-		g.flooded(closed.What)
+	defer g.hub.Leave(member)
+	if w.Speakers {
+		defer g.speakers.Join(player, c.ShowSpeakers)()
 	}
+	err = c.Serve(g.ctx, talker.New(g.talk, member))
 	g.log.Info("voice disconnected", "player", p.Name, "why", err)
+	return nil
 }
 
-// refuse ends a socket that gets no client.
-func (g *Gateway) refuse(sock *socket.Socket, code socket.Code) {
-	sock.Close(code, "")
-	err := sock.Run(context.Background(), deaf{}) // within two seconds
+// ended counts why a client has ended.
+func (g *Gateway) ended(err error) {
+	ending := "broken"
+	var label interface{ Label() string }
+	if errors.As(err, &label) {
+		ending = label.Label()
+	}
 	g.mu.Lock()
-	g.ends[ending(err)]++
+	g.ends[ending]++
 	g.mu.Unlock()
+	var flood interface{ Flood() string }
+	if errors.As(err, &flood) && flood.Flood() != "" {
+		g.flooded(flood.Flood())
+	}
 }
 
-// deaf takes what a refused client still says.
-type deaf struct{}
-
-func (deaf) Binary([]byte) {}
-func (deaf) Text([]byte)   {}
+// Accept serves the socket of a player who is on the proxy until it ends. A former client of the player is ended, a socket
+// with [socket.Replaced]. c is what was negotiated, out of [Offers].
+func (g *Gateway) Accept(sock *socket.Socket, player uuid.UUID, c caps.Set) {
+	k := conn.New(sock, c, g.log)
+	if g.Serve(k, player, k.Wants(), "audio", max(1, c.Audio), "spatial", c.Spatial == 1) != nil {
+		g.ended(k.Refuse())
+	}
+}
 
 // Speakers are the speaker channels: sound from places, with names. It works until [Gateway.Close], which closes them.
 // They begin to sound for players who join later, too; what they are is not kept anywhere else.
@@ -221,15 +265,15 @@ func (g *Gateway) Speakers() *speaker.Set { return g.speakers }
 // clients still negotiate it, and all that they send by it is dropped, so that they do not send it by the microphone.
 func (g *Gateway) SetSoundboard(on bool) error { return g.hub.SetSoundboard(on) }
 
-// SetEnabled switches voice off, which ends all sockets with [socket.ShuttingDown] and refuses new ones, or on again.
+// SetEnabled switches voice off, which ends all clients and refuses new ones, or on again.
 func (g *Gateway) SetEnabled(on bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.off = !on; on {
 		return
 	}
-	for _, k := range g.conns {
-		k.Close(socket.ShuttingDown)
+	for _, c := range g.clients {
+		c.End(hub.ShuttingDown)
 	}
 }
 
@@ -237,9 +281,9 @@ func (g *Gateway) SetEnabled(on bool) {
 // that he owns. Sound goes on until [Gateway.Close], but nobody joins it any more.
 func (g *Gateway) Freeze() { g.stopHub() }
 
-// Close ends all sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for the hub. Accept
-// refuses from now on.
-// When ctx ends first, the sockets that are left end within two seconds on their own.
+// Close ends all clients, sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for the
+// hub. Accept and Serve refuse from now on. When ctx ends first, the clients that are left end on their own, sockets within
+// two seconds.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -257,51 +301,22 @@ func (g *Gateway) Close(ctx context.Context) error {
 	case <-done:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("voice sockets are still closing: %w", ctx.Err())
+		return fmt.Errorf("voice clients are still closing: %w", ctx.Err())
 	}
-}
-
-// codes are the closes of ours.
-var codes = []socket.Code{
-	socket.ShuttingDown, socket.Protocol, socket.Unsupported, socket.InvalidData, socket.TooBig, socket.Failed,
-	socket.Replaced, socket.Left, socket.Flood,
-}
-
-// ends are the endings of a socket as labels: the code that it was closed with, or else what happened.
-var ends = func() []string {
-	all := []string{"peer", "dead", "broken"}
-	for _, c := range codes {
-		all = append(all, strconv.Itoa(int(c)))
-	}
-	return all
-}()
-
-// ending is the label of how a socket ended.
-func ending(err error) string {
-	var closed *socket.Closed
-	switch {
-	case errors.As(err, &closed) && closed.Peer:
-		return "peer"
-	case errors.As(err, &closed):
-		return strconv.Itoa(int(closed.Code))
-	case errors.Is(err, socket.ErrDead):
-		return "dead"
-	}
-	return "broken"
 }
 
 // Stats are a gateway's counters since its start. The maps have every label that there is, from the start on.
 type Stats struct {
-	Sockets   int    // now
-	Accepted  uint64 // sockets
-	Frames    uint64 // binary messages that came in
-	Delivered uint64 // frames handed to listeners' sockets
+	Sockets   int    // and other clients, now
+	Accepted  uint64 // of these
+	Frames    uint64 // that came in, or binary messages in place of one
+	Delivered uint64 // frames handed to listeners' clients
 	Sent      uint64 // of these, those that went out
 	Writes    uint64 // system calls for all that went out
 
 	Dropped map[string]uint64 // frames that came in and were not routed, by reason
-	Lost    map[string]uint64 // frames that listeners' sockets could not take, by reason
-	Ended   map[string]uint64 // sockets, by close code of ours, or "peer", "dead" and "broken"
+	Lost    map[string]uint64 // frames that listeners' clients could not take, by reason
+	Ended   map[string]uint64 // clients; sockets by close code of ours, or "peer", "dead" and "broken"
 
 	Counts // now
 }
@@ -310,31 +325,20 @@ type Stats struct {
 func (g *Gateway) Stats() Stats {
 	s := Stats{
 		Frames: g.stats.Frames.Load(), Delivered: g.stats.Delivered.Load() + g.speakers.Delivered(),
-		Counts: g.hub.Counts(), Dropped: make(map[string]uint64), Lost: make(map[string]uint64), Ended: make(map[string]uint64),
+		Counts: g.hub.Counts(), Dropped: make(map[string]uint64), Ended: make(map[string]uint64),
 	}
-	for _, d := range conn.Drops() {
+	for _, d := range talker.Drops() {
 		s.Dropped[d.String()] = g.stats.Drops[d].Load()
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	out := g.past
-	for sock := range g.sockets {
-		add(&out, sock.Stats())
+	out := hub.Sent{Frames: g.past.Frames, Writes: g.past.Writes, Lost: maps.Clone(g.past.Lost)}
+	for c := range g.live {
+		c.Count(&out)
 	}
-	s.Sockets, s.Accepted, s.Sent, s.Writes = len(g.sockets), g.accepted, out.Sent, out.Writes
-	for _, d := range socket.Drops() {
-		s.Lost[d.String()] = out.Drops[d]
-	}
+	s.Sockets, s.Accepted, s.Sent, s.Writes, s.Lost = len(g.live), g.accepted, out.Frames, out.Writes, out.Lost
 	for e, n := range g.ends {
 		s.Ended[e] = n
 	}
 	return s
-}
-
-func add(to *socket.Stats, s socket.Stats) {
-	to.Sent += s.Sent
-	to.Writes += s.Writes
-	for i, n := range s.Drops {
-		to.Drops[i] += n
-	}
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	vc "github.com/earshot-mc/earshot/voice/client"
-	"github.com/earshot-mc/earshot/voice/conn"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
 	codec "github.com/earshot-mc/earshot/voice/opus"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
 	"github.com/earshot-mc/earshot/voice/talk"
+	"github.com/earshot-mc/earshot/voice/talker"
 	"github.com/earshot-mc/earshot/voice/transcode"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
@@ -317,7 +317,7 @@ func TestSoundboardSwitchAndPermission(t *testing.T) {
 		}
 		return sent, clips
 	}
-	// said expects a notice, and no other, however long it took: the same again is told after conn.NoticeEvery only.
+	// said expects a notice, and no other, however long it took: the same again is told after talker.NoticeEvery only.
 	var last time.Time
 	said := func(want ...Reason) {
 		t.Helper()
@@ -332,7 +332,7 @@ func TestSoundboardSwitchAndPermission(t *testing.T) {
 			}
 			last = begun
 		}
-		if len(notices) > 0 && time.Since(last) < conn.NoticeEvery {
+		if len(notices) > 0 && time.Since(last) < talker.NoticeEvery {
 			t.Errorf("told again: %v", <-notices)
 		}
 		for len(notices) > 0 { // it took so long

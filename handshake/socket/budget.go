@@ -1,28 +1,10 @@
 package socket
 
-import "time"
+import (
+	"time"
 
-// Budget is how much of one kind a peer may send: AtOnce, and PerSecond from
-// then on. It starts full. It is not safe for concurrent use.
-type Budget struct {
-	PerSecond, AtOnce int
-	spent             time.Time // up to when, where each second buys PerSecond
-}
-
-// Take spends n, unless that is more than there is at now, and reports whether
-// it has.
-func (b *Budget) Take(now time.Time, n int) bool {
-	step := time.Second / time.Duration(b.PerSecond)
-	if full := now.Add(-step * time.Duration(b.AtOnce)); b.spent.Before(full) {
-		b.spent = full
-	}
-	next := b.spent.Add(step * time.Duration(n))
-	if next.After(now) {
-		return false
-	}
-	b.spent = next
-	return true
-}
+	"github.com/earshot-mc/earshot/handshake/budget"
+)
 
 // Budgets of what a peer sends that is no message. A peer that is over one is
 // closed with [Flood]. At once it may send more than gathers on a way that
@@ -42,10 +24,10 @@ const (
 )
 
 // budgets are a peer's. They belong to its reader.
-type budgets struct{ controls, fragments Budget }
+type budgets struct{ controls, fragments budget.Budget }
 
 func newBudgets() budgets {
-	return budgets{Budget{PerSecond: ControlsPerSecond, AtOnce: controlsAtOnce}, Budget{PerSecond: FragmentsPerSecond, AtOnce: fragmentsAtOnce}}
+	return budgets{budget.Budget{PerSecond: ControlsPerSecond, AtOnce: controlsAtOnce}, budget.Budget{PerSecond: FragmentsPerSecond, AtOnce: fragmentsAtOnce}}
 }
 
 func (b *budgets) control() error {

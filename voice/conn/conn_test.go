@@ -25,6 +25,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/talk"
+	"github.com/earshot-mc/earshot/voice/talker"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
@@ -41,9 +42,10 @@ func frame(stream, seq int64, opus []byte) []byte {
 type bench struct {
 	t     testing.TB
 	reg   *world.Registry
-	cfg   Config
+	cfg   talker.Config
 	sweep *socket.Sweeper
 	all   []*Conn
+	who   []*hub.Member // of all
 	peers []net.Conn
 	ended []error
 	wg    sync.WaitGroup
@@ -58,7 +60,7 @@ func newBench(t testing.TB, permissions ...func(uuid.UUID) hub.Bits) *bench {
 		h.Permissions = p
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	b := &bench{t: t, reg: reg, sweep: socket.NewSweeper(), cfg: Config{Hub: h, Stats: new(Stats), Log: slog.New(slog.DiscardHandler)}}
+	b := &bench{t: t, reg: reg, sweep: socket.NewSweeper(), cfg: talker.Config{Hub: h, Stats: new(talker.Stats), OpusOK: wire.OpusOK}}
 	var hubs sync.WaitGroup
 	hubs.Go(func() { h.Run(ctx) })
 	b.close = func() {
@@ -80,9 +82,14 @@ func (b *bench) join(conn, peer net.Conn, c caps.Set) *Conn {
 	p := b.reg.Add(uuid.UUID{15: byte(i + 1)}, fmt.Sprint("p", i))
 	p.SetFacts(world.Facts{Place: place})
 	p.SetPose(&world.Pose{Place: place})
-	k := New(b.cfg, socket.New(conn, nil, b.sweep), p, c)
-	b.all, b.peers, b.ended = append(b.all, k), append(b.peers, peer), append(b.ended, nil)
-	b.wg.Go(func() { b.ended[i] = k.Run(context.Background()) })
+	k := New(socket.New(conn, nil, b.sweep), c, slog.New(slog.DiscardHandler))
+	m := b.cfg.Hub.Join(p, k, k.Wants())
+	b.all, b.who, b.peers, b.ended = append(b.all, k), append(b.who, m), append(b.peers, peer), append(b.ended, nil)
+	k.seat(talker.New(b.cfg, m)) // before Serve does, so that a test may speak at once
+	b.wg.Go(func() {
+		defer b.cfg.Hub.Leave(m)
+		b.ended[i] = ended(k.sock.Run(context.Background(), k))
+	})
 	b.wg.Go(func() {
 		defer peer.Close()
 		io.Copy(io.Discard, peer)
@@ -118,9 +125,9 @@ func TestBadFramesInTime(t *testing.T) {
 			}
 		}
 		bad(99, time.Millisecond)
-		time.Sleep(BadTime)
-		bad(300, BadTime/98) // never a hundred in any ten seconds
-		time.Sleep(BadTime)
+		time.Sleep(talker.BadTime)
+		bad(300, talker.BadTime/98) // never a hundred in any ten seconds
+		time.Sleep(talker.BadTime)
 		if b.sweep.Len() != 1 {
 			t.Fatal("closed for bad frames that came far apart")
 		}
@@ -136,38 +143,6 @@ func TestBadFramesInTime(t *testing.T) {
 			t.Errorf("ended with %v", b.ended[0])
 		}
 	})
-}
-
-func TestBudgets(t *testing.T) {
-	b := second(60)
-	now := time.Unix(1000, 0)
-	take := func(n int) (got int) {
-		for range n {
-			if b.Take(now, 1) {
-				got++
-			}
-		}
-		return got
-	}
-	if got := take(100); got != 60 {
-		t.Errorf("%d at once from a full bucket of 60", got)
-	}
-	now = now.Add(500 * time.Millisecond)
-	if got := take(100); got != 30 {
-		t.Errorf("%d after half a second", got)
-	}
-	now = now.Add(time.Hour)
-	if got := take(100); got != 60 {
-		t.Errorf("%d after an hour", got)
-	}
-	passed := 0
-	for range 100 { // 50 a second for two seconds, from an empty bucket
-		now = now.Add(20 * time.Millisecond)
-		passed += take(1)
-	}
-	if passed != 100 {
-		t.Errorf("%d of 100 frames at the rate of speech", passed)
-	}
 }
 
 // The flood guard looks at every text, so that a client cannot hide in the ones that are fine.
@@ -203,12 +178,12 @@ func TestFloodOfFrames(t *testing.T) {
 		caps   caps.Set
 		frame  func(i int) []byte
 		budget int // a second
-		drop   Drop
+		drop   talker.Drop
 	}{
-		{"microphone", caps.Set{Audio: 2}, func(int) []byte { return frame(1, 1, speech) }, 60, TooMany},
-		{"microphone beside clips", board2, func(int) []byte { return framed(wire.Mic, 1, 0) }, 60, TooMany},
-		{"one clip", board1, func(int) []byte { return framed(wire.Board, 1, 0) }, 60, ClipRate},
-		{"clips", board2, func(i int) []byte { return framed(wire.Board, int64(i%Clips+1), 0) }, 600, ClipRate},
+		{"microphone", caps.Set{Audio: 2}, func(int) []byte { return frame(1, 1, speech) }, 60, talker.TooMany},
+		{"microphone beside clips", board2, func(int) []byte { return framed(wire.Mic, 1, 0) }, 60, talker.TooMany},
+		{"one clip", board1, func(int) []byte { return framed(wire.Board, 1, 0) }, 60, talker.ClipRate},
+		{"clips", board2, func(i int) []byte { return framed(wire.Board, int64(i%talker.Clips+1), 0) }, 600, talker.ClipRate},
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -241,7 +216,7 @@ func TestFloodOfFrames(t *testing.T) {
 				if b.cfg.Stats.Drops[c.drop].Load() == 0 {
 					t.Error("nothing is counted")
 				}
-				k.Close(socket.Left) // too late
+				k.End(hub.PlayerLeft) // too late
 				b.wg.Wait()
 				var closed *socket.Closed
 				if !errors.As(b.ended[0], &closed) || closed.Code != socket.Flood || closed.What == "" {
@@ -260,6 +235,7 @@ func crowd(t testing.TB, n int, c caps.Set) *bench {
 	}
 	defer ln.Close()
 	b := newBench(t)
+	b.cfg.Rate = 1 << 30
 	for range n {
 		peer, err := net.Dial("tcp", ln.Addr().String())
 		if err != nil {
@@ -278,8 +254,9 @@ func crowd(t testing.TB, n int, c caps.Set) *bench {
 // reaches waits until the first client is heard by so many.
 func (b *bench) reaches(n int) {
 	b.t.Helper()
+	mic := route.NewSource(&b.who[0].Member)
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if heard, _ := b.all[0].mic.Send(b.cfg.Hub.Table(), 1, 0, speech); heard == n {
+		if heard, _ := mic.Send(b.cfg.Hub.Table(), 1, 0, speech); heard == n {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -291,8 +268,8 @@ func (b *bench) reaches(n int) {
 
 // scatter puts everybody out of everybody's earshot.
 func (b *bench) scatter() {
-	for i, k := range b.all {
-		k.member.Player.SetPose(&world.Pose{X: float64(1000 * i), Place: k.member.Player.Facts().Place})
+	for i, m := range b.who {
+		m.Player.SetPose(&world.Pose{X: float64(1000 * i), Place: m.Player.Facts().Place})
 	}
 }
 
@@ -315,7 +292,6 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 		b := crowd(t, n, board2)
 		k := b.all[0]
 		k.Binary(framed(wire.Board, 1, 0))
-		k.clips.frames.PerSecond, k.clips.slots[0].frames.PerSecond = 1<<30, 1<<30
 		return b, b.sends(framed(wire.Board, 1, 1))
 	},
 	"group": func(t testing.TB, n int) (*bench, func() int) {
@@ -326,8 +302,8 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 		if err := errors.Join(b.cfg.Hub.SetGroups(limits), b.cfg.Hub.Apply(hub.Changes{Groups: []group.Record{team}})); err != nil {
 			t.Fatal(err)
 		}
-		for _, k := range b.all {
-			b.cfg.Hub.Ask(k.member, talk.GroupRequest{Verb: talk.Join, Group: team.ID})
+		for _, m := range b.who {
+			b.cfg.Hub.Ask(m, talk.GroupRequest{Verb: talk.Join, Group: team.ID})
 		}
 		b.reaches(n - 1)
 		return b, b.sends(frame(1, 1, speech))
@@ -336,8 +312,8 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 		b := crowd(t, n, caps.Set{Audio: 2, Spatial: 1})
 		b.scatter()
 		if err := b.cfg.Hub.Declare(func(book *relation.Book) error {
-			for _, k := range b.all {
-				if err := book.AddMembers("radio", k.member.Player.ID); err != nil {
+			for _, m := range b.who {
+				if err := book.AddMembers("radio", m.Player.ID); err != nil {
 					return err
 				}
 			}
@@ -350,11 +326,11 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 	},
 	"speaker": func(t testing.TB, n int) (*bench, func() int) {
 		b := crowd(t, n, caps.Set{Audio: 2, Spatial: 1})
-		c, at := route.NewChannel(uuid.UUID{9}), &route.Loud{Place: b.all[0].member.Player.Facts().Place, Volume: 1, Range: 10}
+		c, at := route.NewChannel(uuid.UUID{9}), &route.Loud{Place: b.who[0].Player.Facts().Place, Volume: 1, Range: 10}
 		var seq int64
 		return b, func() int { // with a microphone, which is kept from its player
 			seq++
-			return c.Send(b.cfg.Hub.Table(), at, &b.all[0].member.Member, 1, seq, speech)
+			return c.Send(b.cfg.Hub.Table(), at, &b.who[0].Member, 1, seq, speech)
 		}
 	},
 }
@@ -362,7 +338,6 @@ var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 // sends has the first client send a frame, without a budget.
 func (b *bench) sends(p []byte) func() int {
 	k := b.all[0]
-	k.frames.PerSecond = 1 << 30
 	return func() int {
 		before := b.cfg.Stats.Delivered.Load()
 		k.Binary(p)

@@ -2,9 +2,7 @@ package conn
 
 import (
 	"github.com/earshot-mc/earshot/bridge/world"
-	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/voice/group"
-	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/render"
 	"github.com/earshot-mc/earshot/voice/roster"
@@ -20,14 +18,6 @@ const (
 	viewTiers
 	viewGroups
 )
-
-// wants is what a client takes that has negotiated these capabilities.
-func wants(c caps.Set) hub.Wants {
-	return hub.Wants{
-		Status: c.Status == 1, Pose: c.Pose == 1, Groups: c.Groups == 2,
-		Clips: c.Soundboard != 0, Channels: c.Spatial == 1,
-	}
-}
 
 // ShowRoster implements [hub.Client], as the other methods of this file do: they queue a view.
 func (k *Conn) ShowRoster(s *roster.Snapshot) {

@@ -43,4 +43,4 @@ func (w *writer) ShowGroups(p *group.Page)      { w.shows(groups, render.Groups(
 func (w *writer) Answer(r talk.GroupResult)     { w.shows(answers, render.Result(r)) }
 func (w *writer) Deliver(*route.Frame)          {}
 func (w *writer) Waits() bool                   { return false }
-func (w *writer) Left()                         {}
+func (w *writer) End(End)                       {}

@@ -57,8 +57,25 @@ type Client interface {
 	// Waits tells whether the last roster has still to reach the player. Once it has not, the player has it before any
 	// frame that is delivered from then on.
 	Waits() bool
-	// Left is called when the player has left the network. The client ends.
-	Left()
+	// End ends the client, once it has said to the player what it can say of why. Only the first reason counts.
+	End(why End)
+}
+
+// End is why a client is ended.
+type End uint8
+
+// The reasons.
+const (
+	PlayerLeft   End = iota // the network
+	Replaced                // by another client of the same player
+	ShuttingDown            // voice is over, for now or for good
+)
+
+// Sent counts what clients have been sent.
+type Sent struct {
+	Frames uint64            // that went out
+	Writes uint64            // system calls for all that went out
+	Lost   map[string]uint64 // frames that could not, by reason
 }
 
 // Wants is what a client takes of what there is. A client of the zero value hears the people around it, and is told who
@@ -66,6 +83,7 @@ type Client interface {
 type Wants struct {
 	Status          bool // how people are, which mute is on the player, which tiers there are
 	Pose, Groups    bool
+	Speakers        bool // which speakers it may hear: from the speakers' set, not the hub
 	Clips, Channels bool // frames of these kinds
 }
 
@@ -436,7 +454,7 @@ func (h *Hub) dropGone() {
 			if h.reg.Get(m.Player.ID) == nil {
 				h.groups.Leave(m.Player.ID)
 			}
-			m.client.Left()
+			m.client.End(PlayerLeft)
 		}
 	}
 }

@@ -83,10 +83,10 @@ func (f *fake) Waits() bool {
 	return f.roster != nil
 }
 
-func (f *fake) Left() {
+func (f *fake) End(why End) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.left = true
+	f.left = why == PlayerLeft
 }
 
 // block makes rosters wait, or lets what waits go.
