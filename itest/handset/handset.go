@@ -1,0 +1,147 @@
+// Package handset is a client of the voice gateway that is no socket: a telephone in memory. It stands for whatever comes
+// beside the WebSocket, such as a page in a browser or another protocol, and shows what such a kind of client needs: the
+// values that it is shown, and a talker for what its player says.
+package handset
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/hub"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/roster"
+	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/talk"
+	"github.com/earshot-mc/earshot/voice/talker"
+)
+
+// Wants is what a handset takes: everything.
+var Wants = hub.Wants{Status: true, Pose: true, Groups: true, Speakers: true, Clips: true, Channels: true}
+
+// Sound is a frame as it was heard.
+type Sound struct {
+	Kind route.Kind
+	From uuid.UUID
+	Gain uint8
+	Opus string
+}
+
+// Seen is what a handset has been shown last, and all that it has heard and been answered since it was made.
+type Seen struct {
+	Roster   []roster.Person
+	Pose     *world.Pose
+	Mute     mute.State
+	Tiers    talk.TierSet
+	Groups   *group.Page
+	Speakers []talk.Speaker
+	Answers  []talk.GroupResult
+	Sounds   []Sound
+	Ended    []hub.End
+}
+
+// Handset is one. Make it with [New].
+type Handset struct {
+	mu    sync.Mutex
+	seen  Seen
+	ended chan struct{} // closed with the first End
+	do    chan func(*talker.Talker) error
+}
+
+// New returns a handset that nobody serves yet.
+func New() *Handset {
+	return &Handset{ended: make(chan struct{}), do: make(chan func(*talker.Talker) error)}
+}
+
+// Seen returns what the handset has been shown so far.
+func (h *Handset) Seen() Seen {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.seen
+}
+
+// Do has something done with the talker. It does nothing once the handset has ended.
+func (h *Handset) Do(what func(*talker.Talker) error) {
+	select {
+	case h.do <- what:
+	case <-h.ended:
+	}
+}
+
+// Say says a frame.
+func (h *Handset) Say(seq int64, opus string) {
+	h.Do(func(t *talker.Talker) error { return t.Mic(1, seq, []byte(opus)) })
+}
+
+// ErrEnded is why a handset that was ended has ended.
+var ErrEnded error = ended{}
+
+type ended struct{}
+
+func (ended) Error() string { return "the handset was hung up" }
+func (ended) Label() string { return "hung up" }
+
+// Serve implements the gateway's client, as the methods below do.
+func (h *Handset) Serve(ctx context.Context, t *talker.Talker) error {
+	for {
+		select {
+		case <-ctx.Done():
+			h.End(hub.ShuttingDown)
+			return ErrEnded
+		case <-h.ended:
+			return ErrEnded
+		case do := <-h.do:
+			if err := do(t); err != nil {
+				return errors.Join(err, ErrEnded)
+			}
+		}
+	}
+}
+
+// End hangs up.
+func (h *Handset) End(why hub.End) {
+	h.note(func(s *Seen) {
+		if s.Ended = append(s.Ended, why); len(s.Ended) == 1 {
+			close(h.ended)
+		}
+	})
+}
+
+// Count adds what was heard.
+func (h *Handset) Count(to *hub.Sent) { to.Frames += uint64(len(h.Seen().Sounds)) }
+
+// Deliver is called by everybody who is heard.
+func (h *Handset) Deliver(f *route.Frame) {
+	h.note(func(s *Seen) { s.Sounds = append(s.Sounds, Sound{f.Kind, f.Speaker, f.Gain, string(f.Opus)}) })
+}
+
+// Waits is always false: what a handset is shown it has.
+func (h *Handset) Waits() bool { return false }
+
+// ShowRoster and the methods below are called by the turn.
+func (h *Handset) ShowRoster(r *roster.Snapshot) {
+	var all []roster.Person
+	for e := range r.All() {
+		all = append(all, e.Person)
+	}
+	h.note(func(s *Seen) { s.Roster = all })
+}
+
+func (h *Handset) ShowPose(p *world.Pose)        { h.note(func(s *Seen) { s.Pose = p }) }
+func (h *Handset) ShowMute(n *mute.Notice)       { h.note(func(s *Seen) { s.Mute = n.State }) }
+func (h *Handset) ShowTiers(o *talk.Offer)       { h.note(func(s *Seen) { s.Tiers = o.Tiers }) }
+func (h *Handset) ShowGroups(p *group.Page)      { h.note(func(s *Seen) { s.Groups = p }) }
+func (h *Handset) ShowSpeakers(l *talk.Speakers) { h.note(func(s *Seen) { s.Speakers = l.List }) }
+func (h *Handset) Answer(r talk.GroupResult) {
+	h.note(func(s *Seen) { s.Answers = append(s.Answers, r) })
+}
+
+func (h *Handset) note(change func(*Seen)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change(&h.seen)
+}
