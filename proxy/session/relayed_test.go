@@ -271,7 +271,10 @@ func TestTraitsOfTheNewest(t *testing.T) {
 		}
 		go server.admit()
 		client.join()
-		e.core.Players()[0].Connect("b")
+		e.on("a") // it is noted after the client has seen the join game
+		if err := e.player().Connect("b"); err != nil {
+			t.Fatal(err)
+		}
 		client.await(proto.StartConfiguration)
 		client.state(proto.Config)
 		client.out = proto.Play
