@@ -240,7 +240,7 @@ func newBridgeServer(t testing.TB, tap bool, servers ...backend.Server) *bridgeS
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := proxy.New(c, proxy.Dependencies{Watch: watch}, nil)
+	p := proxy.New(c, proxy.Dependencies{Watch: []session.Watch{watch}}, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

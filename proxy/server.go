@@ -65,8 +65,8 @@ type Host struct {
 
 // Dependencies are those whom the sessions ask and tell; see [session.Config]. Each may be nil.
 type Dependencies struct {
-	Watch    session.Watch
-	Channels session.Channels
+	Watch    []session.Watch
+	Channels []session.Channels
 	Hooks    session.Hooks
 	Backends session.Backchannel
 	Say      func(locale, key string, named ...string) packet.Text

@@ -26,6 +26,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/listen"
+	"github.com/earshot-mc/earshot/proxy/session"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/store"
@@ -66,7 +67,7 @@ func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State)
 	p.inviter = invite.New(invite.Config{Tokens: tokens, Log: n.log.With("room", "invite")})
 	p.turned = newTurned(n.log)
 	p.server = proxy.New(n.now.compiled, proxy.Dependencies{
-		Watch: watch{n.world, p.names, failures}, Channels: p.inviter, Hooks: n.controller, Backends: n.backchannel, Say: n.say,
+		Watch: []session.Watch{watch{n.world, p.names, failures}}, Channels: []session.Channels{p.inviter}, Hooks: n.controller, Backends: n.backchannel, Say: n.say,
 		Admit: n.players.admit, Listed: n.players.listed, Ended: p.turned.session,
 	}, n.log.With("room", "proxy"))
 	n.players.server = p.server

@@ -81,8 +81,8 @@ func (s *Session) joinGame(l *link, e *relay.Event) relay.Verdict {
 		s.feed(l)
 	}
 	s.direct()
-	if s.ending == endNone && s.core.channels != nil {
-		s.core.channels.Joined(s)
+	if s.ending == endNone {
+		s.core.channels.joined(s)
 	}
 	if b := s.core.cfg.Backends; b != nil && arriving && s.route.current == l {
 		b.Joined(backendRef{s, l})

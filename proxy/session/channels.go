@@ -49,9 +49,7 @@ func (s *Session) concerns(d proto.Dir, channel []byte, size int) bool {
 	return t != otherTopic || size > s.set().MaxMessage
 }
 
-func (c *Core) owns(channel []byte) bool {
-	return c.channels != nil && c.channels.Owns(string(channel))
-}
+func (c *Core) owns(channel []byte) bool { return c.channels.of(channel) != nil }
 
 // said is what a client may still say on the channels that the proxy cares about. It is the owner's.
 type said struct {
@@ -68,14 +66,14 @@ func (x *said) allow(r limit.Rate) bool {
 
 // clientMessage decides a plugin message from the client.
 func (s *Session) clientMessage(e *relay.Event) relay.Verdict {
-	ours, t := s.core.owns([]byte(e.Channel)), topicOf([]byte(e.Channel))
-	if (ours || t != otherTopic) && !s.client.said.allow(s.set().Channels) {
+	owner, t := s.core.channels.of([]byte(e.Channel)), topicOf([]byte(e.Channel))
+	if (owner != nil || t != otherTopic) && !s.client.said.allow(s.set().Channels) {
 		s.log.Debug("client floods plugin channels", "channel", printable(e.Channel), "state", s.client.in)
 		s.end(EndFlood, s.because("kick-flood"))
 		return relay.Handled
 	}
-	if ours {
-		s.core.channels.Message(s, e.Channel, e.Data)
+	if owner != nil {
+		owner.Message(s, e.Channel, e.Data)
 		return relay.Handled
 	}
 	if most := s.set().MaxMessage; len(e.Data) > most {
@@ -97,8 +95,8 @@ func (s *Session) clientMessage(e *relay.Event) relay.Verdict {
 		prompt = s.client.fml == fmlUnderWay
 		names := s.channelNames(e.Data)
 		s.client.facts.register(names)
-		if s.core.channels != nil && len(names) > 0 {
-			s.core.channels.Registered(s, names)
+		if len(names) > 0 {
+			s.core.channels.registered(s, names)
 		}
 	case unregisterTopic:
 		s.client.facts.unregister(s.channelNames(e.Data))

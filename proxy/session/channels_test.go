@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ type recorder struct {
 	mu     sync.Mutex
 	heard  []string
 	joined func(p Player)
+	prefix string // of what it owns; empty is socketsvc:
 }
 
 func (r *recorder) note(format string, args ...any) {
@@ -31,7 +33,9 @@ func (r *recorder) all() string {
 	return strings.Join(r.heard, "; ")
 }
 
-func (r *recorder) Owns(channel string) bool { return strings.HasPrefix(channel, "socketsvc:") }
+func (r *recorder) Owns(channel string) bool {
+	return strings.HasPrefix(channel, cmp.Or(r.prefix, "socketsvc:"))
+}
 func (r *recorder) Message(p Player, channel string, data []byte) {
 	r.note("%s says %s on %s", p.Name(), data, channel)
 }
@@ -58,7 +62,7 @@ func TestOwnedChannels(t *testing.T) {
 	each(t, eras, func(t *testing.T, protocol int32) {
 		r := &recorder{}
 		b := newBackend(t, "lobby", nil)
-		e := newEnv(t, func(c *Config) { c.Channels = r }, b)
+		e := newEnv(t, func(c *Config) { c.Channels = []Channels{r} }, b)
 		c := e.login(protocol, "Steve")
 		s := b.next()
 		want := ""
@@ -106,7 +110,7 @@ func TestFloodOfMessages(t *testing.T) {
 		register := packet.RegisterChannel(protocol)
 		b := newBackend(t, "lobby", nil)
 		e := newEnv(t, func(c *Config) {
-			c.Channels = &recorder{}
+			c.Channels = []Channels{&recorder{}}
 			c.Settings.Channels = limit.Rate{PerSecond: 0.001, Burst: 20}
 		}, b)
 		other, at := e.play(protocol, "Alex", b)
@@ -196,7 +200,7 @@ func TestSend(t *testing.T) {
 			}
 		}}
 		b := newBackend(t, "lobby", nil)
-		e := newEnv(t, func(c *Config) { c.Channels = r }, b)
+		e := newEnv(t, func(c *Config) { c.Channels = []Channels{r} }, b)
 		c := e.login(protocol, "Steve")
 		p := e.core.Players()[0]
 		data := []byte("early")

@@ -168,9 +168,7 @@ func (s *Session) greet() {
 	if s.relayed() {
 		return // there is nothing to watch, and nothing to be said
 	}
-	if w := s.core.cfg.Watch; w != nil {
-		s.observer = w.Watch(s)
-	}
+	s.observer = s.core.watchers.watch(s, s.client.version)
 	if h := s.core.cfg.Hooks; h != nil {
 		s.hook = h.Hook(s)
 	}

@@ -23,8 +23,8 @@ import (
 // Config is what a [Core] works with. Only Log and Settings are needed by everybody.
 type Config struct {
 	Settings Settings
-	Watch    Watch       // nil: nobody observes
-	Channels Channels    // nil: no plugin channel is ours
+	Watch    []Watch     // all that observe
+	Channels []Channels  // all that own plugin channels; of two that own one, the first
 	Hooks    Hooks       // nil: nobody decides about packets
 	Backends Backchannel // nil: what backends send on BungeeCord's channel is dropped
 
@@ -52,7 +52,8 @@ type Core struct {
 
 	cfg      Config
 	settings atomic.Pointer[Settings]
-	channels Channels
+	watchers watchers
+	channels owners
 	players  *registry
 	relay    *relay.Relay
 	board    *health.Board
@@ -93,6 +94,7 @@ func New(cfg Config) *Core {
 	}
 	c.board = health.New(c.check, cfg.Log)
 	c.ctx, c.cancel = context.WithCancel(context.Background())
+	c.watchers.list = cfg.Watch
 	c.relay = relay.New(&c.Counters.Traffic, c.wants)
 	c.Apply(cfg.Settings)
 	c.tasks.Go(func() { c.board.Run(c.ctx) })

@@ -138,7 +138,7 @@ func FuzzClient(f *testing.F) {
 			return ours, nil
 		}
 		core := New(Config{
-			Channels: restless{&recorder{}}, Hooks: &hooks{}, Backends: &backchannel{},
+			Channels: []Channels{restless{&recorder{}}}, Hooks: &hooks{}, Backends: &backchannel{},
 			Settings: Settings{Threshold: 256, Try: []string{"b", "c"}, Servers: []backend.Server{{Name: "b", Dial: dial}, {Name: "c", Dial: dial}}},
 		})
 		ours, theirs := net.Pipe()

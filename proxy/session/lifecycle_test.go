@@ -133,7 +133,7 @@ func TestPanic(t *testing.T) {
 				},
 			}
 			r := &panicking{recorder: &recorder{}}
-			e := newEnv(t, func(c *Config) { c.Watch, c.Channels = w, r }, b)
+			e := newEnv(t, func(c *Config) { c.Watch, c.Channels = []Watch{w}, []Channels{r} }, b)
 			other, otherS := e.play(767, "Alex", b)
 			c, s := e.play(767, "Steve", b)
 			trigger(c, s)
@@ -198,7 +198,7 @@ func TestSlowClient(t *testing.T) {
 func TestManyComeAndGo(t *testing.T) {
 	b := newBackend(t, "lobby", func(b *fakeBackend) { b.quiet = true })
 	r := &recorder{}
-	e := newEnv(t, func(c *Config) { c.Channels, c.Log = r, nil }, b)
+	e := newEnv(t, func(c *Config) { c.Channels, c.Log = []Channels{r}, nil }, b)
 	var wg sync.WaitGroup
 	slots := make(chan struct{}, 32)
 	b.serve(func(s *peer) {

@@ -645,11 +645,11 @@ func TestReplaceIsBounded(t *testing.T) {
 	change := online(t, auth.Config{})
 	e := newEnv(t, func(c *Config) {
 		change(c)
-		c.Watch = &watch{wants: func(*proto.Version, proto.State, proto.Dir) []proto.Packet { return nil }, on: func(_ Player, what string) {
+		c.Watch = []Watch{&watch{wants: func(*proto.Version, proto.State, proto.Dir) []proto.Packet { return nil }, on: func(_ Player, what string) {
 			if what == "closed" {
 				<-gate
 			}
-		}}
+		}}}
 		c.Settings.Timeouts.Replace = 50 * time.Millisecond
 	}, b)
 	defer close(gate)

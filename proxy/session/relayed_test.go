@@ -47,7 +47,7 @@ func TestUnknownVersionIsRelayed(t *testing.T) {
 		t.Run(fmt.Sprint(thresholds), func(t *testing.T) {
 			b := newBackend(t, "main", func(b *fakeBackend) { b.threshold = thresholds[1] })
 			e := newEnv(t, func(c *Config) {
-				c.Watch, c.Hooks, c.Channels, c.Backends = deafWatch{}, deafHooks{}, deafChannels{}, deafBackends{}
+				c.Watch, c.Hooks, c.Channels, c.Backends = []Watch{deafWatch{}}, deafHooks{}, []Channels{deafChannels{}}, deafBackends{}
 				c.Settings.Threshold = thresholds[0]
 			}, b)
 			client := e.login(unheard, "Ann")

@@ -212,7 +212,5 @@ func (s *Session) farewells() {
 	if s.hook != nil {
 		call(s.hook.Close)
 	}
-	if c := s.core.channels; c != nil {
-		call(func() { c.Left(s) })
-	}
+	call(func() { s.core.channels.left(s) })
 }

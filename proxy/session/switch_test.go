@@ -205,7 +205,7 @@ func TestSwitch(t *testing.T) {
 		w := &watch{wants: func(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet {
 			return []proto.Packet{proto.JoinGame}
 		}}
-		e := newEnv(t, func(c *Config) { c.Watch = w }, a, b)
+		e := newEnv(t, func(c *Config) { c.Watch = []Watch{w} }, a, b)
 		c, s := e.settle(protocol, a)
 		register, brand := packet.RegisterChannel(protocol), message(packet.BrandChannel(protocol), "\x07vanilla")
 		c.send(proto.ClientInformation, information(protocol))
@@ -844,7 +844,7 @@ func TestFirstWord(t *testing.T) {
 				}
 			},
 		}
-		e := newEnv(t, func(cfg *Config) { cfg.Watch, cfg.Settings.Try = w, []string{"a"} }, a, b)
+		e := newEnv(t, func(cfg *Config) { cfg.Watch, cfg.Settings.Try = []Watch{w}, []string{"a"} }, a, b)
 		c, _ = e.play(protocol, "Steve", a)
 		p := e.core.Players()[0]
 		until(t, func() bool { return p.Server() == "a" }, "not on a", func() []any { return nil })

@@ -38,7 +38,7 @@ func TestThresholds(t *testing.T) {
 				w := &watch{wants: func(*proto.Version, proto.State, proto.Dir) []proto.Packet {
 					return []proto.Packet{proto.CustomPayload}
 				}}
-				e := newEnv(t, func(c *Config) { c.Settings.Threshold, c.Watch = ours, w }, b)
+				e := newEnv(t, func(c *Config) { c.Settings.Threshold, c.Watch = ours, []Watch{w} }, b)
 				c, s := e.play(767, "Steve", b)
 				cross := func(from, to *peer, largest int) {
 					var wg sync.WaitGroup
@@ -138,7 +138,7 @@ func TestObserver(t *testing.T) {
 		}
 		return nil
 	}}
-	e := newEnv(t, func(c *Config) { c.Watch = w }, b)
+	e := newEnv(t, func(c *Config) { c.Watch = []Watch{w} }, b)
 	c := e.login(767, "Steve")
 	s := b.next()
 	s.send(proto.RegistryData, body(3000, 1))
@@ -169,7 +169,7 @@ func TestUndecodable(t *testing.T) {
 	w := &watch{wants: func(_ *proto.Version, s proto.State, _ proto.Dir) []proto.Packet {
 		return []proto.Packet{proto.MapChunk}
 	}}
-	e := newEnv(t, func(c *Config) { c.Watch = w }, b)
+	e := newEnv(t, func(c *Config) { c.Watch = []Watch{w} }, b)
 	c, s := e.play(767, "Steve", b)
 	id := s.id(proto.MapChunk)
 

@@ -39,8 +39,8 @@ func (c *Core) wants(v *proto.Version, s proto.State, d proto.Dir, add func(rela
 	if h := c.cfg.Hooks; h != nil && s == proto.Play {
 		add(relay.Held, h.Wants(v, d)...)
 	}
-	if w := c.cfg.Watch; w != nil && (s == proto.Config || s == proto.Play) {
-		add(relay.Observed, w.Wants(v, s, d)...)
+	if s == proto.Config || s == proto.Play {
+		add(relay.Observed, c.watchers.wants(v, s, d)...)
 	}
 }
 
