@@ -2,9 +2,12 @@ package network
 
 import (
 	"maps"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/talk"
@@ -53,5 +56,28 @@ func TestVoiceSettings(t *testing.T) {
 	v.Domains["a blank"] = nil
 	if _, err := voiceConfig(&v); err == nil {
 		t.Error("a domain of two words is accepted")
+	}
+}
+
+// TestEveryTierIsWhole: a tier is a row of talk's table, a setting of its name for its loudness, and the words for it.
+func TestEveryTierIsWhole(t *testing.T) {
+	for tier := range talk.Tier(talk.Tiers) {
+		if tier == talk.Normal {
+			continue
+		}
+		v := configs.Default().Voice
+		fields := reflect.ValueOf(&v).Elem()
+		for i := range fields.NumField() {
+			if fields.Type().Field(i).Tag.Get("yaml") == tier.String() {
+				fields.Field(i).SetFloat(1.25)
+			}
+		}
+		c, err := voiceConfig(&v)
+		if err != nil || c.Policy.Gain.Factor(tier) != 1.25 || !c.Policy.Gain.Offered().Has(tier) {
+			t.Errorf("voice.%s does not say how loud it is: %v", tier, err)
+		}
+		if !slices.Contains(commands.Keys(), "voice-why-"+tier.String()) {
+			t.Errorf("there is no text voice-why-%s", tier)
+		}
 	}
 }
