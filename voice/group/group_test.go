@@ -306,6 +306,34 @@ func TestPersistentGroupsAreBoundedByOwner(t *testing.T) {
 	}
 }
 
+// Members whose time away is over all at once leave in the order in which they went, and so a persistent group that they
+// empty is owned by who was there last, however they joined.
+func TestAnEmptiedPersistentGroupIsOwnedByWhoWentLast(t *testing.T) {
+	const people = 8
+	for range 20 { // the order of a map is another each time
+		b := sit(t, open, people)
+		g := b.create(anna, "g", persistent)
+		for i := 1; i < people; i++ {
+			b.ask(person(i), talk.OK, join(g, ""))
+		}
+		// The owner first, and then the others from the newest to the oldest, but for one.
+		last := person(3)
+		for _, i := range []int{0, 7, 6, 5, 4, 2, 1, 3} {
+			b.s.Exit(person(i), b.now)
+			b.now = b.now.Add(time.Second)
+		}
+		b.now = b.now.Add(Away)
+		b.s.Expire(b.now)
+		row := b.s.groups[g]
+		if row == nil || len(row.members) != 0 {
+			t.Fatalf("the group is %+v", row)
+		}
+		if row.Owner != last {
+			t.Fatalf("owned by %v, not by %v", row.Owner, last)
+		}
+	}
+}
+
 // A persistent group that nobody is in ends after the time set, by a clock that has not just jumped; one that is used stays.
 func TestUnusedPersistentGroupsEnd(t *testing.T) {
 	l := open

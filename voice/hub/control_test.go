@@ -109,6 +109,70 @@ func TestPermissionsChangeUnasked(t *testing.T) {
 	})
 }
 
+// TestWhoMayUseGroupsNoLongerIsOut: of its group, which ends if nobody else is in it, and back in only by a request.
+func TestWhoMayUseGroupsNoLongerIsOut(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		var mu sync.Mutex
+		refused := map[uuid.UUID]bool{}
+		refuse := func(id uuid.UUID, on bool) {
+			mu.Lock()
+			refused[id] = on
+			mu.Unlock()
+			time.Sleep(time.Second)
+		}
+		x.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
+		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}}); err != nil {
+			t.Fatal(err)
+		}
+		if err := x.hub.Do(func(time.Time) {
+			x.hub.Permissions = func(id uuid.UUID) Bits {
+				mu.Lock()
+				defer mu.Unlock()
+				if refused[id] {
+					return Open &^ UseGroups
+				}
+				return Open
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		a := x.hub.Join(x.player("anna"), newReader(), Wants{Status: true, Groups: true})
+		b := x.hub.Join(x.player("ben"), newReader(), Wants{Status: true, Groups: true})
+		x.hub.Ask(a, talk.GroupRequest{Verb: talk.Create, Name: "team"})
+		time.Sleep(time.Second)
+		id := uuid.UUID{}
+		in := func(m *Member) (is bool) {
+			if err := x.hub.Do(func(time.Time) {
+				row, ok := x.hub.groups.Of(m.Player.ID)
+				if is = ok; ok {
+					id = row.ID
+				}
+			}); err != nil {
+				t.Fatal(err)
+			}
+			return is
+		}
+		in(a)
+		x.hub.Ask(b, talk.GroupRequest{Verb: talk.Join, Group: id})
+		time.Sleep(time.Second)
+		if !in(a) || !in(b) {
+			t.Fatal("they are not in the group")
+		}
+		refuse(a.Player.ID, true)
+		if in(a) || !in(b) {
+			t.Errorf("anna may not use groups: she is in one %v, ben %v", in(a), in(b))
+		}
+		refuse(a.Player.ID, false)
+		if in(a) {
+			t.Error("the permission alone brought her back")
+		}
+		refuse(b.Player.ID, true)
+		if n := x.hub.Counts(); in(b) || n.Groups != 0 || n.Members != 0 {
+			t.Errorf("left are %+v", n)
+		}
+	})
+}
+
 func TestOrdersAfterTheEnd(t *testing.T) {
 	h := New(world.New(), route.Policy{})
 	ctx, stop := context.WithCancel(t.Context())

@@ -211,6 +211,30 @@ func TestExpire(t *testing.T) {
 	}
 }
 
+// A mute that ends before one that was there already ends at its own time, made here or by another instance.
+func TestAShortMuteAfterALongOneEndsFirst(t *testing.T) {
+	long, short := Record{Player: anna, Until: start.Add(time.Hour)}, Record{Player: ben, Until: start.Add(time.Minute)}
+	for how, add := range map[string]func(b *Book, r Record) error{
+		"made":   func(b *Book, r Record) error { return b.Mute(r, start) },
+		"stored": func(b *Book, r Record) error { return b.Apply(r) },
+	} {
+		b := New()
+		for _, r := range []Record{long, short} {
+			if err := add(b, r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if next := b.Expire(start); !next.Equal(short.Until) {
+			t.Errorf("%s: looked at again at %v, though one ends at %v", how, next, short.Until)
+		}
+		revision := b.Revision()
+		b.Expire(short.Until)
+		if b.Revision() == revision || b.Len() != 1 {
+			t.Errorf("%s: the short one is not found to be over: %d in force", how, b.Len())
+		}
+	}
+}
+
 // A clock that jumps ahead and is put right within the hour costs no mute, whether it jumped while the program ran or before
 // it started. What has really passed is told by the monotonic clock alone.
 func TestAJumpOfTheClockDeletesNoMute(t *testing.T) {
