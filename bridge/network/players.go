@@ -84,11 +84,7 @@ func (p *players) granted(known *grants, who account, permission string) bool {
 
 // shown are the players of whom one may know. It is the rule that voice goes by.
 func (p *players) shown(to account) (all []session.Player) {
-	viewer := p.world.Get(to.ID())
-	return slices.DeleteFunc(p.server.Players(), func(q session.Player) bool {
-		other := p.world.Get(q.ID())
-		return viewer != nil && other != nil && other != viewer && !viewer.Knows(other)
-	})
+	return slices.DeleteFunc(p.server.Players(), func(q session.Player) bool { return !p.world.Knows(to.ID(), q.ID()) })
 }
 
 // listed tells who may be named to strangers, in the server list.

@@ -235,6 +235,13 @@ func (r *Registry) All() []*Player {
 	return r.all
 }
 
+// Knows tells whether one player may know of another, wherever they are, by their UUIDs. All know themselves, and of who is
+// not on the proxy there is nothing to hide.
+func (r *Registry) Knows(viewer, other uuid.UUID) bool {
+	v, o := r.Get(viewer), r.Get(other)
+	return v == o || v == nil || o == nil || v.Knows(o)
+}
+
 // Sights are all servers' sights: their rules, and who has vanished.
 func (r *Registry) Sights() *sight.Network { return r.sights }
 

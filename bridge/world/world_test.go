@@ -174,6 +174,9 @@ func TestSight(t *testing.T) {
 	if !p.Knows(a) || p.Knows(mod) || !mod.Knows(p) {
 		t.Error("mod sees everybody and is shown to nobody: he has vanished")
 	}
+	if !r.Knows(p.ID, a.ID) || r.Knows(p.ID, mod.ID) || !r.Knows(mod.ID, mod.ID) || !r.Knows(a.ID, mod.ID) || !r.Knows(id(9), mod.ID) || !r.Knows(p.ID, id(9)) {
+		t.Error("by their UUIDs somebody else knows of them")
+	}
 	p.Hide(a.ID)
 	settle()
 	if got := news(); !slices.Equal(got, []*Player{a}) || p.Sees(a) || !p.Knows(a) || !a.Sees(p) {
