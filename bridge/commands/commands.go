@@ -254,7 +254,7 @@ func (n names) Players(src Source) []packet.Suggestion {
 
 // Servers implements command.Names.
 func (n names) Servers(src Source) []packet.Suggestion {
-	count := n.counts()
+	count := n.counts(src)
 	var out []packet.Suggestion
 	for _, s := range n.servers(src) {
 		tip := n.hover(src, s, count)

@@ -99,10 +99,10 @@ func on(players []Player) map[string][]Player {
 	return out
 }
 
-// counts is how many players are on each server, by its name in lower case.
-func (c *Commands) counts() map[string]int {
+// counts is how many of the players of whom src may know are on each server, by its name in lower case.
+func (c *Commands) counts(src Source) map[string]int {
 	out := map[string]int{}
-	for _, p := range c.cfg.Network.Players() {
+	for _, p := range c.shown(src) {
 		out[strings.ToLower(p.Server())]++
 	}
 	return out
@@ -164,7 +164,7 @@ func (c *Commands) listServers(src Source) {
 	} else if p != nil {
 		c.answer(src, "server-none")
 	}
-	protocol, count := protocolOf(src), c.counts()
+	protocol, count := protocolOf(src), c.counts(src)
 	line := []packet.Text{c.text(src, "server-list")}
 	for i, s := range c.servers(src) {
 		if i > 0 {
