@@ -68,7 +68,8 @@ func (s *Session) Explain(talker *Session) (w Why) {
 		if t == nil || !t.in || !l.in {
 			return
 		}
-		w.Server, w.World, w.Culls, w.Points = v.name, l.world, v.culls, v.points
+		v.decay(now)
+		w.Server, w.World, w.Culls, w.Points = v.name, l.world, v.learnt(), v.points
 		if t.v != v {
 			w.Cause = Servers
 			return

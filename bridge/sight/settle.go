@@ -286,9 +286,12 @@ func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
 		case t.judged:
 			public = !t.verdict
 		case now.Sub(t.loginAt) < Settled: // nobody can tell yet
-			public = t.public.Load() || slices.ContainsFunc(t.shownTo, func(word uint64) bool { return word != 0 })
+			public = t.known()
 			t.suspected = true
 			due(t.loginAt.Add(Settled))
+		case !t.known() && v.awaits(t): // nor now
+			public = false
+			t.suspected = true
 		}
 		if t.reveal(public) {
 			changed = true
@@ -296,6 +299,16 @@ func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
 		return !t.suspected
 	})
 	return changed
+}
+
+// known tells whether somebody is shown the player, or everybody may know of them.
+func (t *seat) known() bool {
+	return t.public.Load() || slices.ContainsFunc(t.shownTo, func(word uint64) bool { return word != 0 })
+}
+
+// awaits tells whether somebody whom the player sees has just come there, and may soon be a witness.
+func (v *server) awaits(t *seat) bool {
+	return slices.ContainsFunc(v.settling, func(w *seat) bool { return w != t && (t.entryOf.has(w.slot) || t.hasBody(w.slot)) })
 }
 
 func (v *server) askBodies(t *seat) {
@@ -345,7 +358,7 @@ func (v *server) walk(now time.Time, due func(time.Time)) {
 func fair(a, b *seat) bool { return !a.dead && !b.dead && !a.spectator && !b.spectator && a.in && b.in }
 
 func (v *server) oneSided(now time.Time, due func(time.Time)) {
-	if v.culls || v.rule.Mode != Seen {
+	if v.learnt() || v.rule.Mode != Seen {
 		return
 	}
 	for p := range v.asym {
@@ -401,13 +414,13 @@ func (v *server) missing(l, t *seat, now time.Time, due func(time.Time)) bool {
 		since = now
 		v.asym[p] = now
 	}
-	for _, at := range []time.Time{l.movedAt, t.movedAt} {
-		if at.After(since) {
+	for _, q := range [...]*seat{l, t} {
+		if at := q.reason(); at.After(since) {
 			since = at
 		}
 	}
 	at := since.Add(Missing)
-	if x, ok := v.lost[p]; ok && !l.movedAt.After(x.at) && !t.movedAt.After(x.at) {
+	if x, ok := v.lost[p]; ok && !l.reason().After(x.at) && !t.reason().After(x.at) {
 		at = x.at.Add(Grace)
 	}
 	if now.Before(at) {
@@ -427,7 +440,7 @@ func (v *server) missing(l, t *seat, now time.Time, due func(time.Time)) bool {
 // apart, or the server has proven to send every body, they do not.
 func (v *server) mutual(now time.Time) {
 	honest := v.honestFor >= lesson && !v.neverHonest || v.rule.Bodies == Hide
-	counts := !v.culls && v.rule.Mode == Seen && (!v.ages || honest)
+	counts := !v.learnt() && v.rule.Mode == Seen && (!v.ages || honest)
 	learning := !v.neverHonest && v.honestFor < lesson && v.ages && v.n >= 4
 	if !counts && !learning {
 		clear(v.absent)
@@ -471,7 +484,7 @@ func (v *server) mutual(now time.Time) {
 						}
 						continue
 					}
-					if !counts || q.apart.has(o.slot) || now.Sub(q.movedAt) < wait || now.Sub(o.movedAt) < wait {
+					if !counts || q.apart.has(o.slot) {
 						continue
 					}
 					p := of(min(q.slot, o.slot), max(q.slot, o.slot))
@@ -481,7 +494,7 @@ func (v *server) mutual(now time.Time) {
 						v.absent[p] = now
 						continue
 					}
-					if now.Sub(since) < wait {
+					if now.Sub(since) < wait || now.Sub(q.movedAt) < wait || now.Sub(o.movedAt) < wait {
 						continue
 					}
 					q.apart.put(o.slot)

@@ -125,7 +125,7 @@ func (n *Network) SetRules(rules map[string]Rule, other Rule) {
 		v.mu.Lock()
 		if r := n.rule(name); r != v.rule {
 			v.rule = r
-			v.markAll()
+			v.amnesty()
 		}
 		v.mu.Unlock()
 	}
@@ -194,8 +194,8 @@ type seat struct {
 	at               int32 // part of the world
 	reported         int32 // part, as told by Settle
 	witnesses, blind int32
-	count            int32 // of shown
-	diedAt           time.Time
+	count            int32     // of shown
+	changedAt        time.Time // of dead and spectator
 	seed             int64
 	age              int64
 	ageAt            time.Time // zero: unknown in this stay
@@ -621,7 +621,13 @@ func (s *Session) Teleported() {
 
 // Spectates says whether the player is a spectator, whose body others are not sent.
 func (s *Session) Spectates(on bool) {
-	s.tap(func(_ *server, q *seat) bool { q.spectator = on; return false })
+	now := time.Now()
+	s.tap(func(_ *server, q *seat) bool {
+		if q.spectator != on {
+			q.spectator, q.changedAt = on, now
+		}
+		return false
+	})
 }
 
 // Dead says whether the player is dead, whose body others lose until it respawns.
@@ -629,7 +635,7 @@ func (s *Session) Dead(on bool) {
 	now := time.Now()
 	s.tap(func(_ *server, q *seat) bool {
 		if q.dead != on {
-			q.dead, q.diedAt = on, now
+			q.dead, q.changedAt = on, now
 		}
 		return false
 	})
@@ -727,14 +733,15 @@ func (s *Session) Destroy(ids ...int32) {
 		}
 		var now time.Time
 		for _, id := range ids {
-			t, ok := v.drop(q, id)
+			t, present, ok := v.drop(q, id)
 			if !ok {
 				continue
 			}
 			if now.IsZero() {
 				now = time.Now()
 			}
-			if v.bodyGone(q, t, true, now) {
+			// One of a former stay goes because its owner has gone into another world, or into this one again.
+			if v.bodyGone(q, t, present, now) {
 				poke = true
 			}
 		}
@@ -897,14 +904,6 @@ func (v *server) moved(q *seat, now time.Time) {
 	if !q.settling {
 		q.settling = true
 		v.settling = append(v.settling, q)
-	}
-}
-
-func (v *server) markAll() {
-	for _, q := range v.seats {
-		if q != nil {
-			v.mark(q)
-		}
 	}
 }
 
@@ -1071,17 +1070,17 @@ func (v *server) whose(l *seat, id int32) (t int, ok bool) {
 	return 0, false
 }
 
-// drop takes a body away and tells whose it was. [server.bodyGone] has to follow.
-func (v *server) drop(l *seat, id int32) (t int, ok bool) {
+// drop takes a body away and tells whose it was, and whether of the stay of now. [server.bodyGone] has to follow.
+func (v *server) drop(l *seat, id int32) (t int, present, ok bool) {
 	if at, ok := l.oddly(id); ok {
-		t = int(l.odd[at].slot)
+		b := l.odd[at]
 		l.odd = slices.Delete(l.odd, at, at+1)
-		return t, true
+		return int(b.slot), b.stay == v.seats[b.slot].stay, true
 	}
 	if t := v.byE[id]; t != nil && l.bodies.del(t.slot) {
-		return t.slot, true
+		return t.slot, true, true
 	}
-	return 0, false
+	return 0, false, false
 }
 
 func (q *seat) oddly(id int32) (int, bool) {
@@ -1125,7 +1124,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 	if _, ok := v.whose(l, id); ok && !live {
 		return false
 	} else if ok { // in its place
-		t, _ := v.drop(l, id)
+		t, _, _ := v.drop(l, id)
 		poke = v.bodyGone(l, t, false, now)
 	}
 	near := func(t *seat) bool {
@@ -1171,7 +1170,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 	t.seenBy.add(l.slot)
 	v.mark(l)
 	v.mark(t)
-	v.came(l, t, now)
+	poke = v.came(l, t, now) || poke
 	if l.seed != 0 && t.seed != 0 && l.seed != t.seed && l.at == t.at && l.world == t.world {
 		v.noSeeds = true
 	}
@@ -1179,11 +1178,19 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 		v.seeds = true
 		v.assignAll()
 	}
-	return poke || !l.shown.has(t.slot) || l.apart.has(t.slot) || l.at != t.at
+	return poke || !l.shown.has(t.slot) || l.at != t.at
+}
+
+// reason is when something last happened to the player by which bodies go and come.
+func (q *seat) reason() time.Time {
+	if q.changedAt.After(q.movedAt) {
+		return q.changedAt
+	}
+	return q.movedAt
 }
 
 // came is what a body that has come says: nobody is missing there any longer, and it may have been gone without reason.
-func (v *server) came(l, t *seat, now time.Time) {
+func (v *server) came(l, t *seat, now time.Time) (poke bool) {
 	p := of(l.slot, t.slot)
 	l.taken.del(t.slot)
 	if l.apart.has(t.slot) {
@@ -1191,18 +1198,19 @@ func (v *server) came(l, t *seat, now time.Time) {
 		t.apart.del(l.slot)
 		l.note(t.Session)
 		t.note(l.Session)
+		v.changedApart, poke = true, true
 	}
 	delete(v.asym, p)
 	delete(v.absent, p)
 	delete(v.absent, p.back())
 	x, ok := v.lost[p]
 	if !ok {
-		return
+		return poke
 	}
 	delete(v.lost, p)
-	if x.counted || now.Sub(x.at) < Grace || !v.near(l, t, Near) || l.dead || t.dead ||
-		l.movedAt.After(x.at) || t.movedAt.After(x.at) || l.diedAt.After(x.at) || t.diedAt.After(x.at) {
-		return
+	since := x.at.Add(-Settled) // a teleport comes by another connection, and may be ahead of what it brings about
+	if x.counted || now.Sub(x.at) < Grace || !v.near(l, t, Near) || !fair(l, t) || l.reason().After(since) || t.reason().After(since) {
+		return poke
 	}
 	points := 1
 	if y, ok := v.lost[p.back()]; ok && y.at.Sub(x.at).Abs() <= time.Second {
@@ -1210,27 +1218,54 @@ func (v *server) came(l, t *seat, now time.Time) {
 		y.counted = true
 		v.lost[p.back()] = y
 	}
-	if forgotten := int(now.Sub(v.pointAt) / lesson); v.points > 0 && forgotten > 0 {
-		v.points = max(0, v.points-forgotten)
+	if v.decay(now); v.points == 0 {
+		v.pointAt = now
 	}
-	v.points, v.pointAt, v.neverHonest = v.points+points, now, true
-	for _, q := range v.seats {
-		if q != nil && q.apart != nil && v.rule.Bodies == Learn && v.ages {
-			q.apart = nil
-			v.void(q)
-		}
+	v.points, v.neverHonest = v.points+points, true
+	if v.rule.Bodies != Learn {
+		return poke
 	}
-	if v.points >= culling && !v.culls && v.rule.Bodies == Learn {
+	switch {
+	case v.points >= culling && !v.culls:
 		v.culls = true
+		v.said = append(v.said, v.name+" takes players' bodies away and brings them back, as plugins against cheats do behind walls: missing bodies do not count there (missing-bodies)")
+		v.amnesty()
+		return true
+	case v.ages: // it is not honest, so that nobody is elsewhere for want of bodies
 		for _, q := range v.seats {
-			if q != nil {
-				q.taken, q.apart = nil, nil
+			if q != nil && q.apart != nil {
+				q.apart = nil
 				v.void(q)
-				v.mark(q)
+				v.changedApart, poke = true, true
 			}
 		}
-		v.said = append(v.said, v.name+" takes players' bodies away and brings them back, as plugins against cheats do behind walls: missing bodies do not count there (missing-bodies)")
 	}
+	return poke
+}
+
+// decay forgets a point for each [lesson] since there were none.
+func (v *server) decay(now time.Time) {
+	if forgotten := int(now.Sub(v.pointAt) / lesson); v.points > 0 && forgotten > 0 {
+		v.points = max(0, v.points-forgotten)
+		v.pointAt = v.pointAt.Add(time.Duration(forgotten) * lesson)
+	}
+}
+
+// learnt tells whether missing bodies do not count because of what the server has done.
+func (v *server) learnt() bool { return v.culls && v.rule.Bodies == Learn }
+
+// amnesty has nobody missing, until what holds now finds somebody to be.
+func (v *server) amnesty() {
+	for _, q := range v.seats {
+		if q != nil {
+			q.taken, q.apart = nil, nil
+			v.void(q)
+			v.mark(q)
+		}
+	}
+	clear(v.asym)
+	clear(v.absent)
+	v.changedApart = true
 }
 
 // bodyGone notes that one body of somebody is gone; told is whether the server has said so of this one.
@@ -1245,7 +1280,7 @@ func (v *server) bodyGone(l *seat, t int, told bool, now time.Time) (poke bool) 
 	}
 	o.seenBy.del(l.slot)
 	v.mark(o)
-	if told && !l.dead && !o.dead && l.entryOf.has(t) && v.near(l, o, Near) && len(v.lost) < Max {
+	if told && fair(l, o) && l.entryOf.has(t) && v.near(l, o, Near) && len(v.lost) < Max {
 		v.lost[of(l.slot, t)] = loss{at: now}
 		poke = true
 	}
@@ -1281,7 +1316,7 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 	q.stay++
 	v.moved(q, now)
 	if q.dead {
-		q.dead, q.diedAt = false, now
+		q.dead, q.changedAt = false, now
 	}
 	q.taken = nil
 	if q.apart != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// crowd is players on servers, and the turn.
+// crowd is players on servers, and the turn. By which packets the rule is accepted, bridge/track tests.
 type crowd struct {
 	t   testing.TB
 	net *Network
@@ -22,7 +22,6 @@ type player struct {
 	c       *crowd
 	x, y, z float64
 	e       int32
-	older   int64 // than the world of the others
 	s       uuid.UUID
 }
 
@@ -50,6 +49,7 @@ func (p *player) enter(server string, s uuid.UUID) {
 }
 
 func (p *player) body(o *player) { p.Spawn(o.e, o.s, o.x, o.y, o.z) }
+func (p *player) gone(o *player) { p.Destroy(o.e) }
 
 // meet gives everybody everybody's entry and body.
 func (c *crowd) meet(all ...*player) {
@@ -64,7 +64,7 @@ func (c *crowd) meet(all ...*player) {
 	c.pass(0)
 }
 
-// pass lets time pass, with an age for everybody each second if age is not nil.
+// pass lets time pass.
 func (c *crowd) pass(d time.Duration) {
 	for end := time.Now().Add(d); ; {
 		c.net.Settle(time.Now(), nil)

@@ -71,6 +71,7 @@ type session struct {
 	track    *Track
 	protocol int32
 	self     int32
+	wanted   map[proto.Packet]bool // what the proxy shows of the backend's; nil: not looked at
 }
 
 func newSession(t testing.TB, protocol int32) *session {
@@ -97,8 +98,13 @@ const (
 	nether    = "minecraft:the_nether"
 )
 
-func (s *session) to(p proto.Packet, body []byte)   { s.track.Clientbound(proto.Play, p, body) }
 func (s *session) from(p proto.Packet, body []byte) { s.track.Serverbound(proto.Play, p, body) }
+func (s *session) to(p proto.Packet, body []byte) {
+	if s.wanted != nil && !s.wanted[p] {
+		s.t.Fatalf("%d: %v would not be shown", s.protocol, p)
+	}
+	s.track.Clientbound(proto.Play, p, body)
+}
 
 func (s *session) join(world string) {
 	s.t.Helper()
