@@ -68,7 +68,8 @@ const (
 type Rule struct {
 	Mode   Mode
 	Bodies Bodies
-	// As is the name of the server that it is the same as, by address; empty: itself.
+	// As is the name of the server that it is the same as, by address; empty: itself. A change waits until the server has no
+	// players.
 	As string
 }
 
@@ -103,15 +104,23 @@ type Network struct {
 	rules   map[string]Rule
 	other   Rule // of servers that have none
 	servers map[string]*server
+	called  map[string]*alias // of servers with players, by their own names
 	warned  map[string]bool
 
 	dirty atomic.Bool
 	news  news
 }
 
+// alias is the name under which players came to a server. It stays while any of them is there: what is known of them
+// is kept under it.
+type alias struct {
+	name    string
+	players int
+}
+
 // New returns a network without players.
 func New() *Network {
-	n := &Network{servers: map[string]*server{}, warned: map[string]bool{}}
+	n := &Network{servers: map[string]*server{}, called: map[string]*alias{}, warned: map[string]bool{}}
 	n.news.revealed = map[*Session]struct{}{}
 	return n
 }
@@ -147,6 +156,9 @@ func (n *Network) Name(server string) string {
 }
 
 func (n *Network) name(server string) string {
+	if a := n.called[server]; a != nil {
+		return a.name
+	}
 	if as := n.rule(server).As; as != "" {
 		return as
 	}
@@ -176,6 +188,7 @@ type Session struct {
 type seat struct {
 	*Session
 	v       *server
+	called  string // its own name
 	slot    int
 	s       uuid.UUID // as the server knows the player
 	e       int32     // its entity id there
@@ -431,6 +444,10 @@ func (s *Session) Enter(name string, id uuid.UUID) {
 	}
 	called := name
 	name = n.name(name)
+	if n.called[called] == nil {
+		n.called[called] = &alias{name: name}
+	}
+	n.called[called].players++
 	v := n.servers[name]
 	if v == nil {
 		v = &server{
@@ -442,6 +459,7 @@ func (s *Session) Enter(name string, id uuid.UUID) {
 	}
 	v.mu.Lock()
 	q := v.sit(s, id)
+	q.called = called
 	s.seated.Store(q)
 	v.mu.Unlock()
 	if warn && n.Log != nil {
@@ -467,6 +485,11 @@ func (s *Session) Leave() {
 	empty := v.n == 0
 	s.seated.Store(nil)
 	v.mu.Unlock()
+	if a := n.called[q.called]; a.players > 1 {
+		a.players--
+	} else {
+		delete(n.called, q.called)
+	}
 	if empty { // a restart empties a server; what was learnt of it ends there
 		delete(n.servers, v.name)
 	}

@@ -680,3 +680,40 @@ func TestWhyNamesTheEvidence(t *testing.T) {
 		why(x.ann, x.bob, "{no", "{bodiless", "server main")
 	})
 }
+
+// That two servers have one address can be set while players are on both. What is known of them stays, and it is in force
+// once the server has emptied.
+func TestOneAddressIsSetWhilePlayersAreThere(t *testing.T) {
+	scenes(t, twoVersions, func(x *scene) {
+		cid, dan := x.connect("Cid", x.protocol), x.connect("Dan", x.protocol)
+		for _, a := range []*actor{cid, dan} {
+			a.as = uuid.NewSHA1(uuid.Max, []byte(a.name))
+			a.enter("alias")
+		}
+		x.meet(cid, dan)
+		hear := func(a, b *actor) func() bool { return func() bool { return x.hears(a, b) && x.hears(b, a) } }
+		x.within(time.Second, "Cid and Dan hear each other", hear(cid, dan))
+		set := func(as string, beside ...*actor) {
+			x.reg.Sights().SetRules(map[string]sight.Rule{"alias": {As: as}}, sight.Rule{})
+			cid.reborn(overworld)
+			x.ages()
+			for _, a := range beside {
+				a.unbody(cid)
+				a.body(cid)
+				cid.body(a)
+			}
+			x.within(time.Second, "Cid and Dan still hear each other", hear(cid, dan))
+			x.throughout(3*time.Second, "Cid and Dan still hear each other", hear(cid, dan))
+		}
+		set("main", dan)
+		for _, server := range []string{"lobby", "alias"} {
+			for _, a := range []*actor{cid, dan} {
+				a.enter(server)
+			}
+		}
+		x.meet(x.ann, x.bob, cid, dan)
+		x.within(time.Second, "Ann and Cid hear each other", hear(x.ann, cid))
+		set("", x.ann, x.bob, dan)
+		x.throughout(3*time.Second, "Ann and Cid hear each other", hear(x.ann, cid))
+	})
+}
