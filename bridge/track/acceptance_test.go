@@ -501,12 +501,21 @@ func TestVisibility19OldAndNewClients(t *testing.T) {
 			x.ann, x.bob = x.connect("Ann", pair[0]), x.connect("Bob", pair[1])
 			x.ann.enter("main")
 			x.bob.enter("main")
-			x.meet(x.ann, x.bob)
+			cid := x.connect("Cid", pair[1]) // between whom and Bob seeds are found to be right
+			cid.enter("main")
+			x.meet(x.ann, x.bob, cid)
 			x.lasts(time.Second)
 			x.always(5*time.Second, true)
 			x.bob.seed = 78
 			x.bob.reborn(overworld)
 			x.ann.unbody(x.bob)
+			cid.unbody(x.bob)
+			x.ages()
+			x.lasts(100 * time.Millisecond)
+			x.want(cid, x.bob, false)
+			x.want(cid, x.ann, true)
+			x.bob.seed = 77
+			x.bob.reborn(overworld)
 			x.ages()
 			x.always(5*time.Second, true)
 			x.everywhere(0, x.bob, true, x.ann)
