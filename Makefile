@@ -10,7 +10,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 FUZZTIME ?= 30s
 ARGS ?=
 
-.PHONY: build run check test soak race fuzz bench lint deps deps-c deps-node
+.PHONY: build run check test soak race fuzz bench lint deps deps-c deps-node deps-web web web-test
 
 build:
 	@mkdir -p bin
@@ -46,6 +46,13 @@ bench: deps
 	go test -run '^$$' -bench . -benchmem ./proxy/... ./voice/... ./bridge/... ./handshake/...
 	go run ./itest/bench
 
+# The voice page. What it builds to is committed, so that building the program needs no Node.
+web: deps-web
+	cd voice/web && npm run --silent build
+
+web-test: deps-web
+	cd voice/web && npm test
+
 # What nobody here runs is at least built.
 lint:
 	@out=$$(gofmt -l $$(git ls-files '*.go')); [ -z "$$out" ] || { echo "not formatted (gofmt -w):"; echo "$$out"; exit 1; }
@@ -76,5 +83,10 @@ deps-node:
 	@cd itest/peers && { [ node_modules/.package-lock.json -nt package-lock.json ] || cmp -s package-lock.json node_modules/.installed; } || \
 	  { sh ../tell.sh "fetching the test peers (about 560 MB on disk)" npm ci --loglevel=error --no-audit --no-fund && \
 	    touch node_modules/.package-lock.json && cp package-lock.json node_modules/.installed; } || $(NO_NPM)
+
+deps-web:
+	@need=; $(WANT_NODE) $(INSTALL)
+	@cd voice/web && { [ node_modules/.package-lock.json -nt package-lock.json ] || \
+	  sh ../../itest/tell.sh "fetching what the voice page is built with (about 110 MB on disk)" npm ci --loglevel=error --no-audit --no-fund; } || $(NO_NPM)
 
 NO_NPM = { echo "npm could not fetch what the tests need: its reason is above. Run make again when that is mended." >&2; exit 1; }

@@ -22,7 +22,7 @@ const module = "github.com/earshot-mc/earshot/"
 // proxy cannot wait for it.
 var floors = map[string]int{
 	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/budget": 0, "handshake/offer": 0,
-	"bridge/sight": 0, "bridge/world": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/talk": 0, "voice/relation": 0,
+	"bridge/sight": 0, "bridge/world": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/talk": 0, "voice/relation": 0, "voice/web": 0,
 
 	"proxy/packet": 1, "proxy/floodgate": 1, "proxy/limit": 1, "proxy/command": 1, "handshake/token": 1, "bridge/track": 1, "bridge/perm": 1, "bridge/rooms/frame": 1, "bridge/rooms/packed": 1,
 	"voice/line": 1, "voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,

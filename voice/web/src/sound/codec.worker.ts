@@ -255,7 +255,7 @@ let talk: Talk = {mode: 'voice', open: false, held: false, threshold: -45};
 let ownGain = true;
 let ownVoice = false; // the own-voice test: to our own ears, and to nobody else's
 const gate = new Gate(), history = new History(), quiet = new Silence(), slow = new SlowGain();
-let stream = 0n, seq = 0n;
+let stream = 0n, seq = 0n, silentFrames = 0;
 let frameAt = 0, level = -120, live = false, levelAt = 0;
 
 const random64 = (): bigint => crypto.getRandomValues(new BigUint64Array(1))[0]!;
@@ -285,12 +285,16 @@ function captured(frame: Float32Array<ArrayBuffer>): void {
   if (what) tell({from: 'input', what});
   const verdict = gate.frame(db, ownVoice ? {...talk, open: true, mode: 'hold', held: true} : talk);
   if (ownGain) slow.apply(frame, db, verdict !== 'silent');
-  if (verdict === 'silent') history.keep(frame);
-  else {
+  if (verdict === 'silent') {
+    history.keep(frame);
+    // The encoder forgets while nobody speaks, so that it need not when somebody begins. What it still holds has gone by then.
+    if (++silentFrames === 5) mouth.begin();
+  } else {
+    if (verdict === 'begin' && silentFrames < 5) mouth.begin();
+    silentFrames = 0;
     if (verdict === 'begin') {
       stream = newStream(random64);
       seq = 0n;
-      mouth.begin();
       if (talk.mode === 'voice' && !ownVoice) for (const before of history.take()) speak(before as Float32Array<ArrayBuffer>);
       history.take();
     }

@@ -126,12 +126,13 @@ export const en = {
   'main.level': 'Level of your microphone',
   'main.dial': 'Who is around you, with north up. The list has the same people.',
   'main.dial.range': 'normal {n}', 'main.dial.whisper': 'whisper {n}',
+  'main.dial.none': 'This server does not say who is near. Whoever you hear is in the list.',
+  'main.notices': 'Notices',
   'main.broken': 'A part of this page failed to draw. Your voice goes on.', 'main.broken.again': 'Draw it again',
   'main.leave': 'Leave voice',
   'row.muted': 'muted by you', 'row.speaking': 'speaking', 'row.whispers': 'whispers', 'row.shouts': 'shouts', 'row.deafened': 'deafened',
   'row.far': 'out of range', 'row.quiet': 'quiet', 'row.group': 'in your group',
   'row.blocks': {one: '{n} block', other: '{n} blocks'},
-  'row.where': '{blocks}, {direction}',
   'row.volume': 'Volume of {name}', 'row.mute': 'Mute {name} for you', 'row.more': 'More about {name}',
   'row.percent': '{n} %',
   'dir.ahead': 'ahead', 'dir.aheadRight': 'ahead right', 'dir.right': 'right', 'dir.behindRight': 'behind right', 'dir.behind': 'behind',
@@ -162,7 +163,7 @@ export const en = {
   // Sounds
   'sounds.title': 'Sounds', 'sounds.add': 'Add a sound', 'sounds.empty': 'Add a sound from a file. It stays in this browser.', 'sounds.unreadable': 'This file cannot be read.',
   'sounds.long': 'Too long: trim it to {s} s.', 'sounds.full': 'This browser has no room for it: it is forgotten when you close the page.', 'sounds.from': 'From', 'sounds.to': 'To', 'sounds.level': 'Level', 'sounds.name': 'Name',
-  'sounds.seconds': '{n} s', 'sounds.play': 'Play {name}', 'sounds.stop': 'Stop {name}', 'sounds.edit': 'Edit {name}', 'sounds.remove': 'Remove', 'sounds.denied': 'You may not play sounds here.',
+  'sounds.seconds': '{n} s', 'sounds.play': 'Play {name}', 'sounds.stop': 'Stop {name}', 'sounds.remove': 'Remove', 'sounds.denied': 'You may not play sounds here.',
   'sounds.manage': 'Edit sounds',
   'speakers.title': 'Speakers',
   // Settings
@@ -171,19 +172,17 @@ export const en = {
   'set.hear': 'Hear yourself for 5 s', 'set.hearing': 'Speak now: you hear yourself', 'set.echo': 'Cancel echo', 'set.noise': 'Suppress noise', 'set.gain': 'Even out loudness', 'set.browserGain': 'Let the browser move the level too',
   'set.noSink': 'Choose the output in your system’s settings', 'set.surround': 'Surround for headphones', 'set.master': 'Volume of everybody', 'set.cues': 'A short sound when you mute or the connection changes',
   'set.announce': 'Tell a screen reader who comes near', 'set.keys': 'Keys', 'set.keysOn': 'Use the keys of this page', 'set.press': 'Press a key', 'set.keyTaken': 'The browser keeps this key. Choose another.', 'set.theme': 'Look', 'set.theme.auto': 'As the system', 'set.theme.dark': 'Dark', 'set.theme.light': 'Light', 'set.language': 'Language',
-  'set.forget': 'Forget everything this page knows', 'set.forgotten': 'Forgotten. The page starts anew.', 'set.bluetooth': 'Microphone and output are one Bluetooth device: it may sound like a telephone. Choose another microphone.', 'set.muteHidden': 'Mute when this page is behind others',
+  'set.forget': 'Forget everything this page knows', 'set.bluetooth': 'Microphone and output are one Bluetooth device: it may sound like a telephone. Choose another microphone.', 'set.muteHidden': 'Mute when this page is behind others',
   'key.talk': 'Hold to talk', 'key.mute': 'Mute', 'key.deafen': 'Deafen', 'key.whisper': 'Hold to whisper', 'key.shout': 'Hold to shout', 'key.search': 'Search in the list', 'key.group': 'Group', 'key.help': 'Help', 'key.settings': 'Settings',
   // Diagnosis
   'diag.title': 'Help and diagnosis', 'diag.why': 'Why don’t I hear …?', 'diag.choose': 'Choose a player', 'diag.ask': 'Ask', 'diag.report': 'Copy report', 'diag.copied': 'Copied.', 'diag.format': 'Format', 'diag.trip': 'Round trip', 'diag.jitter': 'Jitter buffer',
   'diag.gaps': 'Gaps', 'diag.concealed': 'Concealed', 'diag.discarded': 'Discarded', 'diag.underruns': 'Ran dry', 'diag.crowded': 'Too many at once', 'diag.sent': 'Sent', 'diag.device': 'Microphone', 'diag.output': 'Output', 'diag.bursts': 'The network holds voice back and lets it go in heaps: a proxy or virus scanner may be in between.',
   'diag.ms': '{n} ms', 'diag.keys': 'Keys',
   // Small window
-  'mini.talk': 'Talk', 'mini.hear': 'Hear',
   // Not https, too old
   'http.title': 'This page cannot use your microphone', 'http.text': 'Your browser gives no microphone to pages without https. Ask the staff of {network} to switch it on.', 'http.admin': 'For administrators',
-  'http.admin.text': 'Set `voice.tls` in `earshot.yml`: certificate files, `acme: true` with your host name, or `self-signed: true` for a trial. Behind a reverse proxy set `voice.public-url` to its https address. `earshot check` says what is missing.',
+  'http.admin.text': 'Give Earshot a certificate (files, ACME, or for a trial a self-signed one), or put a reverse proxy with https in front of it. `earshot check` names the settings.',
   'old.title': 'This browser is too old', 'old.text': 'This browser lacks {features}. Update it, or open this page in another one.',
-  'broken.title': 'This page cannot start', 'broken.text': 'Reload it. If that does not help, open it in another browser.',
   // What is said
   'say.came': {one: '{n} person came near', other: '{n} people came near'}, 'say.speaks': '{name} speaks', 'say.unmuted': 'You can be heard again', 'say.tier': 'You {tier}',
   'title.muted': 'Muted · {network}', 'title.open': '● {network}', 'title.live': '◉ {network}', 'title.away': 'Not connected · {network}',
