@@ -29,6 +29,7 @@ var floors = map[string]int{
 	"voice/group": 1, "voice/mute": 1, "voice/ogg": 1,
 
 	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2, "handshake/front": 2, "voice/render": 2, "voice/store": 2, "voice/soundfile": 2,
+	"voice/why": 2,
 
 	"proxy/lite": 3, "proxy/relay": 3,
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
@@ -62,7 +63,8 @@ var rooms = map[string][]string{
 	"bridge":    {"proxy", "handshake"},
 	"cmd":       {"proxy", "handshake", "voice", "bridge", "configs"},
 
-	"bridge/network": {"proxy", "handshake", "voice", "configs"},
+	"bridge/network":  {"proxy", "handshake", "voice", "configs"},
+	"bridge/commands": {"voice/talk", "voice/group", "voice/mute", "voice/relation", "voice/speaker", "voice/why"}, // records
 }
 
 // doors: the only packages that may import an outside library.

@@ -13,6 +13,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/speaker"
 	"github.com/earshot-mc/earshot/voice/talk"
+	"github.com/earshot-mc/earshot/voice/why"
 )
 
 // Bits are the permissions of one player that voice asks for.
@@ -44,7 +45,7 @@ type Store = hub.Store
 type Counts = hub.Counts
 
 // Why explains what one player hears of another one; its Clauses are a sentence.
-type Why = hub.Why
+type Why = why.Answer
 
 // Offers is what the gateway can negotiate at this moment: groups only while they are switched on.
 func (g *Gateway) Offers() caps.Set {

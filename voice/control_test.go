@@ -526,9 +526,12 @@ func TestMembershipSurvivesAReconnect(t *testing.T) {
 func TestWhyWithoutAConnection(t *testing.T) {
 	s := open(t, Config{})
 	a := s.join("anna", 0, spatial)
-	w, err := s.gw.Why(a.player.ID, uuid.Max)
-	if err != nil || w.Heard() || !strings.Contains(fmt.Sprint(w.Clauses()), "{absent ") {
-		t.Errorf("%v, %v", w, err)
+	silent := s.player("ben", 1) // who is named all the same
+	for who, called := range map[uuid.UUID]string{uuid.Max: uuid.Max.String(), silent.ID: "ben"} {
+		w, err := s.gw.Why(a.player.ID, who)
+		if err != nil || w.Heard() || !strings.Contains(fmt.Sprint(w.Clauses()), "{absent [player "+called+"]}") {
+			t.Errorf("%v, %v", w, err)
+		}
 	}
 }
 

@@ -9,46 +9,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/voice/relation"
 )
-
-// Declarations are who is given whose voice outright. What the configuration declares is Fixed: commands add to it and
-// cannot take from it. The methods may wait for a moment; what they change is in force when they return.
-type Declarations interface {
-	Domains() ([]Domain, error)
-	DomainNames() []string // does not wait
-	// AddToDomain puts players into a domain, which it makes.
-	AddToDomain(domain string, players ...uuid.UUID) error
-	RemoveFromDomain(domain string, player uuid.UUID) (was bool, err error)
-	DeleteDomain(domain string) (was bool, err error)
-	Listens() ([]Listen, error)
-	AddListen(Listen) error
-	RemoveListen(Listen) (was bool, err error)
-	Edges() ([]Edge, error)
-	AddEdge(Edge) error
-	RemoveEdge(Edge) (was bool, err error)
-}
-
-// Domain is players who all hear each other.
-type Domain struct {
-	Name         string
-	Members      []uuid.UUID // by commands
-	Standing     bool        // it is declared by commands, if only with nobody in it
-	FixedMembers []uuid.UUID
-	Fixed        bool
-}
-
-// Listen is a player who hears a domain without being heard by it.
-type Listen struct {
-	Listener uuid.UUID
-	Domain   string
-	Fixed    bool
-}
-
-// Edge is a player who hears one other.
-type Edge struct {
-	Speaker, Listener uuid.UUID
-	Fixed             bool
-}
 
 var declareParts = []voicePart{
 	{"domain create", "voice.domain", " <domain> [player …]", (*Commands).domainCreate, many(none, players)},
@@ -67,7 +29,7 @@ var declareParts = []voicePart{
 func none(*Commands, Source) []packet.Suggestion { return nil }
 
 func domains(c *Commands, src Source) []packet.Suggestion {
-	return suggest(c.cfg.Voice.DomainNames()...)(src, nil)
+	return suggest(c.cfg.Voice.Domains()...)(src, nil)
 }
 
 // who finds a player by name or UUID, of whom it need not be known whether there is one.
@@ -109,19 +71,32 @@ func (c *Commands) calledAll(ids []uuid.UUID) string {
 	return strings.Join(all, ", ")
 }
 
-func (c *Commands) domain(name string) (d Domain, err error) {
-	all, err := c.cfg.Voice.Domains()
-	if i := slices.IndexFunc(all, func(d Domain) bool { return d.Name == name }); i >= 0 {
-		return all[i], err
-	}
-	return Domain{Name: name}, err
+// domain is one domain: what commands have put into it, and what the configuration has.
+type domain struct {
+	name     string
+	own      []uuid.UUID
+	standing bool // it is declared by commands, if only with nobody in it
+	fixed    []uuid.UUID
+	declared bool // by the configuration
 }
 
-func (d *Domain) there() bool { return d.Standing || d.Fixed }
+func readDomain(b *relation.Book, name string) domain {
+	d := domain{name: name}
+	if own, ok := b.Domains.Get(name); ok {
+		d.standing, d.own = true, slices.Clone(own.Members)
+	}
+	all := b.Fixed().Domains
+	if i := slices.IndexFunc(all, func(f relation.Domain) bool { return f.Name == name }); i >= 0 {
+		d.declared, d.fixed = true, all[i].Members
+	}
+	return d
+}
+
+func (d *domain) there() bool { return d.standing || d.declared }
 
 // everybody is who is in it by commands or by the configuration.
-func (d *Domain) everybody() (all []uuid.UUID) {
-	for _, id := range slices.Concat(d.Members, d.FixedMembers) {
+func (d *domain) everybody() (all []uuid.UUID) {
+	for _, id := range slices.Concat(d.own, d.fixed) {
 		if !slices.Contains(all, id) {
 			all = append(all, id)
 		}
@@ -133,22 +108,25 @@ func (c *Commands) domainCreate(src Source, args []string, _ string) (understood
 	if len(args) == 0 {
 		return false, nil
 	}
-	d, err := c.domain(args[0])
+	ids, missing := c.whoAll(args[1:])
+	var d domain
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		switch d = readDomain(b, args[0]); {
+		case d.there():
+			return fail("voice-domain-taken", "domain", d.name)
+		case missing != nil:
+			return missing
+		}
+		if err := b.AddMembers(d.name, ids...); err != nil {
+			return err
+		}
+		d = readDomain(b, d.name)
+		return nil
+	})
 	if err != nil {
 		return true, err
 	}
-	if d.there() {
-		return true, fail("voice-domain-taken", "domain", d.Name)
-	}
-	ids, err := c.whoAll(args[1:])
-	if err != nil {
-		return true, err
-	}
-	if err := c.cfg.Voice.AddToDomain(d.Name, ids...); err != nil {
-		return true, err
-	}
-	d.Members = ids
-	c.answer(src, "voice-domain-made", "domain", d.Name, "count", strconv.Itoa(len(d.everybody())))
+	c.answer(src, "voice-domain-made", "domain", d.name, "count", strconv.Itoa(len(d.own)))
 	return true, nil
 }
 
@@ -156,23 +134,25 @@ func (c *Commands) domainDelete(src Source, args []string, _ string) (understood
 	if len(args) != 1 {
 		return false, nil
 	}
-	d, err := c.domain(args[0])
-	switch {
-	case err != nil:
-		return true, err
-	case !d.there():
-		return true, fail("voice-domain-none", "domain", d.Name)
-	case !d.Standing:
-		return true, fail("voice-fixed", "key", "voice.domains")
-	}
-	if _, err := c.cfg.Voice.DeleteDomain(d.Name); err != nil {
+	var d domain
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		switch d = readDomain(b, args[0]); {
+		case !d.there():
+			return fail("voice-domain-none", "domain", d.name)
+		case !d.standing:
+			return fail("voice-fixed", "key", "voice.domains")
+		}
+		b.Domains.Delete(d.name)
+		return nil
+	})
+	if err != nil {
 		return true, err
 	}
 	k := key("voice-domain-deleted")
-	if d.Fixed {
+	if d.declared {
 		k = "voice-domain-deleted-fixed"
 	}
-	c.answer(src, k, "domain", d.Name)
+	c.answer(src, k, "domain", d.name)
 	return true, nil
 }
 
@@ -180,27 +160,30 @@ func (c *Commands) domainAdd(src Source, args []string, _ string) (understood bo
 	if len(args) < 2 {
 		return false, nil
 	}
-	d, err := c.domain(args[0])
-	if err != nil {
-		return true, err
-	}
-	if !d.there() {
-		return true, fail("voice-domain-none", "domain", d.Name)
-	}
-	ids, err := c.whoAll(args[1:])
-	if err != nil {
-		return true, err
-	}
-	everybody := d.everybody()
-	for _, id := range ids {
-		if slices.Contains(everybody, id) {
-			return true, fail("voice-domain-in", "player", c.called(id), "domain", d.Name)
+	ids, missing := c.whoAll(args[1:])
+	var in uuid.UUID // who is in it already
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		d := readDomain(b, args[0])
+		switch everybody := d.everybody(); {
+		case !d.there():
+			return fail("voice-domain-none", "domain", d.name)
+		case missing != nil:
+			return missing
+		default:
+			if i := slices.IndexFunc(ids, func(id uuid.UUID) bool { return slices.Contains(everybody, id) }); i >= 0 {
+				in = ids[i]
+				return nil
+			}
 		}
-	}
-	if err := c.cfg.Voice.AddToDomain(d.Name, ids...); err != nil {
+		return b.AddMembers(d.name, ids...)
+	})
+	switch {
+	case err != nil:
 		return true, err
+	case in != uuid.Nil:
+		return true, fail("voice-domain-in", "player", c.called(in), "domain", args[0])
 	}
-	c.answer(src, "voice-domain-added", "player", c.calledAll(ids), "domain", d.Name)
+	c.answer(src, "voice-domain-added", "player", c.calledAll(ids), "domain", args[0])
 	return true, nil
 }
 
@@ -208,31 +191,37 @@ func (c *Commands) domainRemove(src Source, args []string, _ string) (understood
 	if len(args) < 2 {
 		return false, nil
 	}
-	d, err := c.domain(args[0])
-	if err != nil {
-		return true, err
-	}
-	if !d.there() {
-		return true, fail("voice-domain-none", "domain", d.Name)
-	}
-	ids, err := c.whoAll(args[1:])
-	if err != nil {
-		return true, err
-	}
-	for _, id := range ids {
+	ids, missing := c.whoAll(args[1:])
+	var out uuid.UUID // who is not in it
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		d := readDomain(b, args[0])
 		switch {
-		case slices.Contains(d.FixedMembers, id):
-			return true, fail("voice-fixed", "key", "voice.domains")
-		case !slices.Contains(d.Members, id):
-			return true, fail("voice-domain-out", "player", c.called(id), "domain", d.Name)
+		case !d.there():
+			return fail("voice-domain-none", "domain", d.name)
+		case missing != nil:
+			return missing
 		}
-	}
-	for _, id := range ids {
-		if _, err := c.cfg.Voice.RemoveFromDomain(d.Name, id); err != nil {
-			return true, err
+		for _, id := range ids {
+			switch {
+			case slices.Contains(d.fixed, id):
+				return fail("voice-fixed", "key", "voice.domains")
+			case !slices.Contains(d.own, id):
+				out = id
+				return nil
+			}
 		}
+		for _, id := range ids {
+			b.RemoveMember(d.name, id)
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return true, err
+	case out != uuid.Nil:
+		return true, fail("voice-domain-out", "player", c.called(out), "domain", args[0])
 	}
-	c.answer(src, "voice-domain-removed", "player", c.calledAll(ids), "domain", d.Name)
+	c.answer(src, "voice-domain-removed", "player", c.calledAll(ids), "domain", args[0])
 	return true, nil
 }
 
@@ -240,18 +229,26 @@ func (c *Commands) domainList(src Source, args []string, _ string) (understood b
 	if len(args) > 1 {
 		return false, nil
 	}
-	all, err := c.cfg.Voice.Domains()
+	var all []domain
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		names := b.Names()
+		if len(args) == 1 {
+			if !slices.Contains(names, args[0]) {
+				return fail("voice-domain-none", "domain", args[0])
+			}
+			names = args
+		}
+		for _, name := range names {
+			all = append(all, readDomain(b, name))
+		}
+		return nil
+	})
 	if err != nil {
 		return true, err
 	}
-	if len(args) == 1 {
-		if all = slices.DeleteFunc(all, func(d Domain) bool { return d.Name != args[0] }); len(all) == 0 {
-			return true, fail("voice-domain-none", "domain", args[0])
-		}
-	}
 	return true, c.list(src, "voice-domains-none", len(all), func(i int) packet.Text {
 		members := all[i].everybody()
-		return c.text(src, "voice-domain-entry", "domain", all[i].Name, "count", strconv.Itoa(len(members)), "names", c.calledAll(members))
+		return c.text(src, "voice-domain-entry", "domain", all[i].name, "count", strconv.Itoa(len(members)), "names", c.calledAll(members))
 	})
 }
 
@@ -269,38 +266,52 @@ func (c *Commands) list(src Source, nothing key, n int, line func(i int) packet.
 	return nil
 }
 
-// listen reads the arguments, and tells whether that listen is there.
-func (c *Commands) listen(args []string) (l Listen, there, fixed bool, err error) {
-	l.Domain = args[1]
-	if l.Listener, err = c.who(args[0]); err != nil {
-		return l, false, false, err
+// declaration is what a ledger of listens or edges holds.
+type declaration interface {
+	relation.Listen | relation.Edge
+	Key() string
+	Check() error
+}
+
+// add puts a declaration into its ledger, unless it is there or the configuration has it.
+func add[D declaration](l *relation.Ledger[D], fixed []D, d D, there error) error {
+	if _, ok := l.Get(d.Key()); ok || slices.Contains(fixed, d) {
+		return there
 	}
-	all, err := c.cfg.Voice.Listens()
-	for _, o := range all {
-		if o.Listener == l.Listener && o.Domain == l.Domain {
-			there, fixed = there || !o.Fixed, fixed || o.Fixed
-		}
+	return l.Put(d)
+}
+
+// remove takes a declaration out of its ledger. What only the configuration has is not there to be taken out.
+func remove[D declaration](l *relation.Ledger[D], fixed []D, d D, key string, none error) error {
+	if l.Delete(d.Key()) {
+		return nil
 	}
-	return l, there, fixed, err
+	if slices.Contains(fixed, d) {
+		return fail("voice-fixed", "key", key)
+	}
+	return none
 }
 
 func (c *Commands) listenAdd(src Source, args []string, _ string) (understood bool, err error) {
 	if len(args) != 2 {
 		return false, nil
 	}
-	l, there, fixed, err := c.listen(args)
+	id, err := c.who(args[0])
 	if err != nil {
 		return true, err
 	}
-	if there || fixed {
-		return true, fail("voice-listen-there", "player", c.called(l.Listener), "domain", l.Domain)
-	}
-	if err := c.cfg.Voice.AddListen(l); err != nil {
+	name, known := c.called(id), false
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		d := readDomain(b, args[1])
+		known = d.there()
+		return add(&b.Listens, b.Fixed().Listens, relation.Listen{Listener: id, Domain: args[1]}, fail("voice-listen-there", "player", name, "domain", args[1]))
+	})
+	if err != nil {
 		return true, err
 	}
-	c.answer(src, "voice-listen-added", "player", c.called(l.Listener), "domain", l.Domain)
-	if d, err := c.domain(l.Domain); err == nil && !d.there() {
-		c.answer(src, "voice-listen-undeclared", "player", c.called(l.Listener), "domain", l.Domain)
+	c.answer(src, "voice-listen-added", "player", name, "domain", args[1])
+	if !known {
+		c.answer(src, "voice-listen-undeclared", "player", name, "domain", args[1])
 	}
 	return true, nil
 }
@@ -309,19 +320,18 @@ func (c *Commands) listenRemove(src Source, args []string, _ string) (understood
 	if len(args) != 2 {
 		return false, nil
 	}
-	l, there, fixed, err := c.listen(args)
-	switch {
-	case err != nil:
-		return true, err
-	case !there && fixed:
-		return true, fail("voice-fixed", "key", "voice.listens")
-	case !there:
-		return true, fail("voice-listen-none", "player", c.called(l.Listener), "domain", l.Domain)
-	}
-	if _, err := c.cfg.Voice.RemoveListen(l); err != nil {
+	id, err := c.who(args[0])
+	if err != nil {
 		return true, err
 	}
-	c.answer(src, "voice-listen-removed", "player", c.called(l.Listener), "domain", l.Domain)
+	name := c.called(id)
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		return remove(&b.Listens, b.Fixed().Listens, relation.Listen{Listener: id, Domain: args[1]}, "voice.listens", fail("voice-listen-none", "player", name, "domain", args[1]))
+	})
+	if err != nil {
+		return true, err
+	}
+	c.answer(src, "voice-listen-removed", "player", name, "domain", args[1])
 	return true, nil
 }
 
@@ -329,7 +339,11 @@ func (c *Commands) listenList(src Source, args []string, _ string) (understood b
 	if len(args) > 0 {
 		return false, nil
 	}
-	all, err := c.cfg.Voice.Listens()
+	var all []relation.Listen
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		all = slices.Concat(b.Fixed().Listens, b.Listens.All())
+		return nil
+	})
 	if err != nil {
 		return true, err
 	}
@@ -338,41 +352,35 @@ func (c *Commands) listenList(src Source, args []string, _ string) (understood b
 	})
 }
 
-// edge reads the arguments, and tells whether that edge is there.
-func (c *Commands) edge(args []string) (e Edge, there, fixed bool, err error) {
+// edge reads the arguments, and what the two are called.
+func (c *Commands) edge(args []string) (e relation.Edge, named []string, err error) {
 	if e.Speaker, err = c.who(args[0]); err != nil {
-		return e, false, false, err
+		return e, nil, err
 	}
 	if e.Listener, err = c.who(args[1]); err != nil {
-		return e, false, false, err
+		return e, nil, err
 	}
 	if e.Speaker == e.Listener {
-		return e, false, false, fail("voice-edge-self")
+		return e, nil, fail("voice-edge-self")
 	}
-	all, err := c.cfg.Voice.Edges()
-	for _, o := range all {
-		if o.Speaker == e.Speaker && o.Listener == e.Listener {
-			there, fixed = there || !o.Fixed, fixed || o.Fixed
-		}
-	}
-	return e, there, fixed, err
+	return e, []string{"speaker", c.called(e.Speaker), "listener", c.called(e.Listener)}, nil
 }
 
 func (c *Commands) edgeAdd(src Source, args []string, _ string) (understood bool, err error) {
 	if len(args) != 2 {
 		return false, nil
 	}
-	e, there, fixed, err := c.edge(args)
+	e, named, err := c.edge(args)
 	if err != nil {
 		return true, err
 	}
-	if there || fixed {
-		return true, fail("voice-edge-there", "speaker", c.called(e.Speaker), "listener", c.called(e.Listener))
-	}
-	if err := c.cfg.Voice.AddEdge(e); err != nil {
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		return add(&b.Edges, b.Fixed().Edges, e, fail("voice-edge-there", named...))
+	})
+	if err != nil {
 		return true, err
 	}
-	c.answer(src, "voice-edge-added", "speaker", c.called(e.Speaker), "listener", c.called(e.Listener))
+	c.answer(src, "voice-edge-added", named...)
 	return true, nil
 }
 
@@ -380,19 +388,17 @@ func (c *Commands) edgeRemove(src Source, args []string, _ string) (understood b
 	if len(args) != 2 {
 		return false, nil
 	}
-	e, there, fixed, err := c.edge(args)
-	switch {
-	case err != nil:
-		return true, err
-	case !there && fixed:
-		return true, fail("voice-fixed", "key", "voice.edges")
-	case !there:
-		return true, fail("voice-edge-none", "speaker", c.called(e.Speaker), "listener", c.called(e.Listener))
-	}
-	if _, err := c.cfg.Voice.RemoveEdge(e); err != nil {
+	e, named, err := c.edge(args)
+	if err != nil {
 		return true, err
 	}
-	c.answer(src, "voice-edge-removed", "speaker", c.called(e.Speaker), "listener", c.called(e.Listener))
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		return remove(&b.Edges, b.Fixed().Edges, e, "voice.edges", fail("voice-edge-none", named...))
+	})
+	if err != nil {
+		return true, err
+	}
+	c.answer(src, "voice-edge-removed", named...)
 	return true, nil
 }
 
@@ -400,7 +406,11 @@ func (c *Commands) edgeList(src Source, args []string, _ string) (understood boo
 	if len(args) > 0 {
 		return false, nil
 	}
-	all, err := c.cfg.Voice.Edges()
+	var all []relation.Edge
+	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+		all = slices.Concat(b.Fixed().Edges, b.Edges.All())
+		return nil
+	})
 	if err != nil {
 		return true, err
 	}

@@ -8,71 +8,19 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/speaker"
 )
 
-// declared is declarations that are kept as told.
-type declared struct {
-	domains []Domain
-	listens []Listen
-	edges   []Edge
-}
-
-func (d *declared) Domains() ([]Domain, error) { return slices.Clone(d.domains), nil }
-func (d *declared) DomainNames() (names []string) {
-	for _, d := range d.domains {
-		names = append(names, d.Name)
-	}
-	return names
-}
-func (d *declared) at(name string) *Domain {
-	for i := range d.domains {
-		if d.domains[i].Name == name {
-			return &d.domains[i]
-		}
-	}
-	return nil
-}
-func (d *declared) AddToDomain(name string, players ...uuid.UUID) error {
-	if len(name) > 20 {
-		return errors.New("too long a name")
-	}
-	if d.at(name) == nil {
-		d.domains = append(d.domains, Domain{Name: name})
-	}
-	at := d.at(name)
-	at.Standing, at.Members = true, append(slices.Clip(at.Members), players...)
-	return nil
-}
-func (d *declared) RemoveFromDomain(name string, player uuid.UUID) (bool, error) {
-	at := d.at(name)
-	at.Members = slices.DeleteFunc(slices.Clone(at.Members), func(id uuid.UUID) bool { return id == player })
-	return true, nil
-}
-func (d *declared) DeleteDomain(name string) (bool, error) {
-	at := d.at(name)
-	if at.Standing, at.Members = false, nil; !at.Fixed {
-		d.domains = slices.DeleteFunc(d.domains, func(d Domain) bool { return d.Name == name })
-	}
-	return true, nil
-}
-func (d *declared) Listens() ([]Listen, error) { return d.listens, nil }
-func (d *declared) AddListen(l Listen) error   { d.listens = append(d.listens, l); return nil }
-func (d *declared) RemoveListen(l Listen) (bool, error) {
-	d.listens = slices.DeleteFunc(d.listens, func(o Listen) bool { return o == l })
-	return true, nil
-}
-func (d *declared) Edges() ([]Edge, error) { return d.edges, nil }
-func (d *declared) AddEdge(e Edge) error   { d.edges = append(d.edges, e); return nil }
-func (d *declared) RemoveEdge(e Edge) (bool, error) {
-	d.edges = slices.DeleteFunc(d.edges, func(o Edge) bool { return o == e })
-	return true, nil
-}
-
 // speaking is speakers that are kept as told.
-type speaking struct{ speakers []Speaker }
+type speaking struct{ speakers []speaker.State }
 
-func (s *speaking) Speakers() []Speaker { return slices.Clone(s.speakers) }
-func (s *speaking) of(name string) *Speaker {
+func (s *speaking) SpeakerBook() SpeakerBook { return s }
+func (s *speaking) SpeakersStored()          {}
+func (s *speaking) All() []speaker.State     { return slices.Clone(s.speakers) }
+func (s *speaking) of(name string) *speaker.State {
 	for i := range s.speakers {
 		if s.speakers[i].Name == name {
 			return &s.speakers[i]
@@ -80,19 +28,19 @@ func (s *speaking) of(name string) *Speaker {
 	}
 	return nil
 }
-func (s *speaking) PutSpeaker(sp Speaker) error {
-	if sp.Name == "§" {
+func (s *speaking) Put(r speaker.Record) error {
+	if r.Name == "§" {
 		return errors.New("no such name")
 	}
-	if at := s.of(sp.Name); at != nil {
-		*at = sp
+	if at := s.of(r.Name); at != nil {
+		at.Record = r
 	} else {
-		s.speakers = append(s.speakers, sp)
+		s.speakers = append(s.speakers, speaker.State{Record: r})
 	}
 	return nil
 }
-func (s *speaking) RemoveSpeaker(name string) bool {
-	s.speakers = slices.DeleteFunc(s.speakers, func(s Speaker) bool { return s.Name == name })
+func (s *speaking) Remove(name string) bool {
+	s.speakers = slices.DeleteFunc(s.speakers, func(s speaker.State) bool { return s.Name == name })
 	return true
 }
 func (s *speaking) Play(name, file string, loop bool) (time.Duration, error) {
@@ -100,7 +48,10 @@ func (s *speaking) Play(name, file string, loop bool) (time.Duration, error) {
 		return 0, errors.New("there is no file " + file)
 	}
 	at := s.of(name)
-	at.File, at.Loop, at.From = file, loop, uuid.Nil
+	at.File, at.Loop, at.From = file, "", uuid.Nil
+	if loop {
+		at.Loop = file
+	}
 	if strings.HasSuffix(file, ".mp3") {
 		return 0, nil // not known
 	}
@@ -118,16 +69,28 @@ func (s *speaking) Stop(name string) bool {
 	return was
 }
 func (s *speaking) Sounds() []string { return []string{"gong.opus", "two words.opus", "song.mp3"} }
-func (s *speaking) Where(id uuid.UUID) (Spot, bool) {
-	return Spot{"lobby", "minecraft:overworld", 1.23456, 64, -3}, id == notch
+func (s *speaking) Where(id uuid.UUID) *world.Pose {
+	if id != notch {
+		return nil
+	}
+	return &world.Pose{X: 1.23456, Y: 64, Z: -3, Place: &world.Place{Backend: "lobby", World: "minecraft:overworld"}}
+}
+
+// fix declares what a configuration does.
+func fix(t *testing.T, g *gateway, d relation.Declarations) {
+	t.Helper()
+	if err := g.book.Fix(d); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestDomains(t *testing.T) {
 	_, g, c := voiced(t)
-	g.domains = []Domain{{Name: "fixed", Fixed: true, FixedMembers: []uuid.UUID{jeb}}}
+	fix(t, g, relation.Declarations{Domains: []relation.Domain{{Name: "fixed", Members: []uuid.UUID{jeb}}}})
+	long := strings.Repeat("x", relation.MaxName+1)
 	same(t, "domain", says(t, c,
 		"voice domain", "voice domain what", "voice domain create", "voice domain create red notch JEB_ "+absent.String(), "voice domain create red",
-		"voice domain create blue", "voice domain create fixed", "voice domain create green Bob", "voice domain create "+strings.Repeat("x", 30),
+		"voice domain create blue", "voice domain create fixed", "voice domain create green Bob", "voice domain create "+long,
 		"voice domain add red Notch", "voice domain add blue jeb_ notch", "voice domain add none Notch", "voice domain add blue", "voice domain add blue Bob",
 		"voice domain add fixed jeb_", "voice domain add fixed notch",
 		"voice domain list", "voice domain list blue", "voice domain list none", "voice domain list a b",
@@ -135,21 +98,21 @@ func TestDomains(t *testing.T) {
 		"voice domain delete red", "voice domain delete red", "voice domain delete fixed", "voice domain delete fixed", "voice domain delete", "voice domain list"),
 		"Type /voice domain <create|delete|add|remove|list>.", "Type /voice domain <create|delete|add|remove|list>.", "Type /voice domain create <domain> [player …].",
 		"The domain red is there. Members: 3.", "There is a domain red already.",
-		"The domain blue is there. Members: 0.", "There is a domain fixed already.", "Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "That did not work: too long a name",
+		"The domain blue is there. Members: 0.", "There is a domain fixed already.", "Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "That did not work: \""+long+"\" is no name for a domain: write 1 to 64 bytes without blanks",
 		"Notch is in the domain red already.", "In the domain blue now: Notch, jeb_.", "There is no domain none. Those that there are: /voice domain list.", "Type /voice domain add <domain> <player …>.",
 		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.",
 		"jeb_ is in the domain fixed already.", "In the domain fixed now: Notch.",
-		"fixed (2): Notch, jeb_", "red (3): "+absent.String()+", Notch, jeb_", "blue (2): Notch, jeb_", "blue (2): Notch, jeb_", "There is no domain none. Those that there are: /voice domain list.", "Type /voice domain list [domain].",
+		"blue (2): Notch, jeb_", "fixed (2): Notch, jeb_", "red (3): "+absent.String()+", Notch, jeb_", "blue (2): Notch, jeb_", "There is no domain none. Those that there are: /voice domain list.", "Type /voice domain list [domain].",
 		"No longer in the domain red: "+absent.String()+".", absent.String()+" is not in the domain red.", "The configuration says so: take it out of voice.domains there.", "No longer in the domain fixed: Notch.",
 		"There is no domain none. Those that there are: /voice domain list.",
 		"The domain red is gone.", "There is no domain red. Those that there are: /voice domain list.", "What was added to the domain fixed is gone. What the configuration says of it stays.",
-		"The configuration says so: take it out of voice.domains there.", "Type /voice domain delete <domain>.", "fixed (1): jeb_", "blue (2): Notch, jeb_")
+		"The configuration says so: take it out of voice.domains there.", "Type /voice domain delete <domain>.", "blue (2): Notch, jeb_", "fixed (1): jeb_")
 }
 
 func TestListensAndEdges(t *testing.T) {
 	_, g, c := voiced(t)
-	g.domains = []Domain{{Name: "red", Standing: true}}
-	g.listens, g.edges = []Listen{{notch, "red", true}}, []Edge{{notch, jeb, true}}
+	says(t, c, "voice domain create red")
+	fix(t, g, relation.Declarations{Listens: []relation.Listen{{Listener: notch, Domain: "red"}}, Edges: []relation.Edge{{Speaker: notch, Listener: jeb}}})
 	same(t, "listen", says(t, c, "voice listen", "voice listen add jeb_ red", "voice listen add jeb_ red", "voice listen add notch red", "voice listen add jeb_ typo", "voice listen add Bob red", "voice listen add jeb_",
 		"voice listen list", "voice listen remove jeb_ typo", "voice listen remove jeb_ typo", "voice listen remove notch red"),
 		"Type /voice listen <add|remove|list>.", "jeb_ hears the domain red, and is not heard by it.", "jeb_ listens to the domain red already.", "Notch listens to the domain red already.",
@@ -194,14 +157,15 @@ func TestSpeakers(t *testing.T) {
 	src := &source{player: n.players[slices.IndexFunc(n.players, func(p *player) bool { return p.name == "Notch" })]}
 	c.Execute(t.Context(), src, "voice speaker create Here")
 	same(t, "where he stands", src.answers(), "Here: lobby minecraft:overworld 1.23 64 -3, volume 100 %, range 16")
-	if s := g.of("Here"); s == nil || s.Spot != (Spot{"lobby", "minecraft:overworld", 1.23, 64, -3}) || s.Volume != 1 || s.Allow != nil {
+	if s := g.of("Here"); s == nil || s.Server != "lobby" || s.World != "minecraft:overworld" || s.X != 1.23 || s.Y != 64 || s.Z != -3 || s.Volume != 1 || s.Allow != nil {
 		t.Errorf("%+v", g.speakers)
 	}
 }
 
 func TestDeclareCompletion(t *testing.T) {
 	n, g, c := voiced(t)
-	g.domains, g.speakers, g.groups = []Domain{{Name: "red"}, {Name: "rust"}}, []Speaker{{Name: "Stage"}}, someGroups()
+	says(t, c, "voice domain create red", "voice domain create rust")
+	g.speakers, g.groups = []speaker.State{{Record: speaker.Record{Name: "Stage"}}}, someGroups()
 	for text, want := range map[string]string{
 		"/voice d":                       "domain",
 		"/voice domain ":                 "add create delete list remove",

@@ -6,48 +6,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/google/uuid"
-
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
-
-// Groups are those of players who talk among themselves. Its methods may wait for a moment, except GroupNames.
-type Groups interface {
-	// Groups lists them in the order in which to show them.
-	Groups() ([]Group, error)
-	// GroupNames are those of now, for completion.
-	GroupNames() []string
-	// RenameGroup gives a group another name. The error is one of a key of the texts where the name cannot be given.
-	RenameGroup(id uuid.UUID, name string) (GroupAnswer, error)
-	// DeleteGroup ends a group, with its members in it or not.
-	DeleteGroup(id uuid.UUID) (GroupAnswer, error)
-	// KickFromGroup takes a player out of it.
-	KickFromGroup(id, player uuid.UUID) (GroupAnswer, error)
-}
-
-// GroupAnswer is what became of a change to a group.
-type GroupAnswer uint8
-
-// The answers.
-const (
-	GroupDone     GroupAnswer = iota
-	GroupGone                 // there is no such group any more
-	GroupNotIn                // the player is not in it
-	GroupBadName              // nobody may call a group that
-	GroupSameName             // another group is called that, or looks like it
-)
-
-// Group is one group.
-type Group struct {
-	ID         uuid.UUID
-	Name       string
-	Type       string // normal, open, isolated
-	Persistent bool
-	Locked     bool // has a password
-	Owner      uuid.UUID
-	Members    []uuid.UUID
-	Used       time.Time // of a persistent one: when somebody was in it, to a day; zero: not known
-}
 
 var groupParts = []voicePart{
 	{"group list", "voice.group", "", (*Commands).groupList, nil},
@@ -70,8 +32,8 @@ func groups(c *Commands, src Source, before []string) []packet.Suggestion {
 
 // group finds the group that is named at the beginning of what was typed, by name or id, and what follows. Names may have
 // blanks, so that the longest that fits is meant.
-func (c *Commands) group(args []string) (g Group, rest string, err error) {
-	all, err := c.cfg.Voice.Groups()
+func (c *Commands) group(args []string) (g group.Info, rest string, err error) {
+	all, err := c.cfg.Voice.ListGroups()
 	if err != nil {
 		return g, "", err
 	}
@@ -87,7 +49,7 @@ func (c *Commands) group(args []string) (g Group, rest string, err error) {
 }
 
 // whole is group where nothing may follow.
-func (c *Commands) wholeGroup(args []string) (Group, error) {
+func (c *Commands) wholeGroup(args []string) (group.Info, error) {
 	g, rest, err := c.group(args)
 	if err == nil && rest != "" {
 		return g, fail("voice-group-none", "group", strings.Join(args, " "))
@@ -95,22 +57,22 @@ func (c *Commands) wholeGroup(args []string) (Group, error) {
 	return g, err
 }
 
-func (c *Commands) showGroup(src Source, g Group) packet.Text {
-	line := []packet.Text{c.text(src, "voice-group-entry", "group", g.Name, "type", g.Type, "count", strconv.Itoa(len(g.Members)))}
+func (c *Commands) showGroup(src Source, g group.Info) packet.Text {
+	entry := []packet.Text{c.text(src, "voice-group-entry", "group", g.Name, "type", strings.ToLower(g.Type.String()), "count", strconv.Itoa(len(g.Members)))}
 	if g.Locked {
-		line = append(line, c.text(src, "voice-group-locked"))
+		entry = append(entry, c.text(src, "voice-group-locked"))
 	}
 	if g.Persistent {
-		line = append(line, c.text(src, "voice-group-persistent"))
+		entry = append(entry, c.text(src, "voice-group-persistent"))
 	}
-	return join(protocolOf(src), line...)
+	return join(protocolOf(src), entry...)
 }
 
 func (c *Commands) groupList(src Source, args []string, _ string) (understood bool, err error) {
 	if len(args) > 0 {
 		return false, nil
 	}
-	all, err := c.cfg.Voice.Groups()
+	all, err := c.cfg.Voice.ListGroups()
 	if err != nil {
 		return true, err
 	}
@@ -146,14 +108,14 @@ func (c *Commands) groupRename(src Source, args []string, _ string) (understood 
 	if name == "" {
 		return false, nil
 	}
-	switch answer, err := c.cfg.Voice.RenameGroup(g.ID, name); {
+	switch code, err := c.cfg.Voice.RuleGroup(talk.GroupRequest{Verb: talk.Rename, Group: g.ID, Name: name}); {
 	case err != nil:
 		return true, err
-	case answer == GroupBadName:
+	case code == talk.InvalidName:
 		return true, fail("voice-group-bad-name", "name", name)
-	case answer == GroupSameName:
+	case code == talk.NameTaken:
 		return true, fail("voice-group-taken", "name", name)
-	case answer != GroupDone:
+	case code != talk.OK:
 		return true, fail("voice-group-none", "group", g.Name)
 	}
 	c.answer(src, "voice-group-renamed", "group", g.Name, "name", name)
@@ -168,18 +130,18 @@ func (c *Commands) groupKick(src Source, args []string, _ string) (understood bo
 	if err != nil {
 		return true, err
 	}
-	all, err := c.cfg.Voice.Groups()
+	all, err := c.cfg.Voice.ListGroups()
 	if err != nil {
 		return true, err
 	}
-	i := slices.IndexFunc(all, func(g Group) bool { return slices.Contains(g.Members, id) })
+	i := slices.IndexFunc(all, func(g group.Info) bool { return slices.Contains(g.Members, id) })
 	if i < 0 {
 		return true, fail("voice-group-not-in", "player", c.called(id))
 	}
-	switch answer, err := c.cfg.Voice.KickFromGroup(all[i].ID, id); {
+	switch code, err := c.cfg.Voice.RuleGroup(talk.GroupRequest{Verb: talk.Kick, Group: all[i].ID, Player: id}); {
 	case err != nil:
 		return true, err
-	case answer != GroupDone:
+	case code != talk.OK:
 		return true, fail("voice-group-not-in", "player", c.called(id))
 	}
 	c.answer(src, "voice-group-kicked", "player", c.called(id), "group", all[i].Name)
@@ -194,11 +156,11 @@ func (c *Commands) groupDelete(src Source, args []string, _ string) (understood 
 	if err != nil {
 		return true, err
 	}
-	answer, err := c.cfg.Voice.DeleteGroup(g.ID)
+	code, err := c.cfg.Voice.RuleGroup(talk.GroupRequest{Verb: talk.Delete, Group: g.ID})
 	if err != nil {
 		return true, err
 	}
-	if answer != GroupDone {
+	if code != talk.OK {
 		return true, fail("voice-group-none", "group", g.Name)
 	}
 	c.answer(src, "voice-group-deleted", "group", g.Name)

@@ -7,55 +7,50 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 // grouped is groups that are kept as told.
-type grouped struct{ groups []Group }
+type grouped struct{ groups []group.Info }
 
-func (g *grouped) Groups() ([]Group, error) { return slices.Clone(g.groups), nil }
+func (g *grouped) ListGroups() ([]group.Info, error) { return slices.Clone(g.groups), nil }
 func (g *grouped) GroupNames() (names []string) {
 	for _, o := range g.groups {
 		names = append(names, o.Name)
 	}
 	return names
 }
-func (g *grouped) index(id uuid.UUID) int {
-	return slices.IndexFunc(g.groups, func(o Group) bool { return o.ID == id })
-}
-func (g *grouped) RenameGroup(id uuid.UUID, name string) (GroupAnswer, error) {
-	switch i := g.index(id); {
+func (g *grouped) RuleGroup(r talk.GroupRequest) (talk.Code, error) {
+	i := slices.IndexFunc(g.groups, func(o group.Info) bool { return o.ID == r.Group })
+	switch {
 	case i < 0:
-		return GroupGone, nil
-	case len(name) > 24:
-		return GroupBadName, nil
-	case slices.Contains(g.GroupNames(), name):
-		return GroupSameName, nil
-	default:
-		g.groups[i].Name = name
-		return GroupDone, nil
+		return talk.NotFound, nil
+	case r.Verb == talk.Delete:
+		g.groups = slices.Delete(g.groups, i, i+1)
+	case r.Verb == talk.Rename && len(r.Name) > 24:
+		return talk.InvalidName, nil
+	case r.Verb == talk.Rename && slices.Contains(g.GroupNames(), r.Name):
+		return talk.NameTaken, nil
+	case r.Verb == talk.Rename:
+		g.groups[i].Name = r.Name
+	case r.Verb == talk.Kick && !slices.Contains(g.groups[i].Members, r.Player):
+		return talk.NotInGroup, nil
+	case r.Verb == talk.Kick:
+		o := &g.groups[i]
+		o.Members = slices.DeleteFunc(slices.Clone(o.Members), func(m uuid.UUID) bool { return m == r.Player })
 	}
-}
-func (g *grouped) DeleteGroup(id uuid.UUID) (GroupAnswer, error) {
-	i := g.index(id)
-	if i < 0 {
-		return GroupGone, nil
-	}
-	g.groups = slices.Delete(g.groups, i, i+1)
-	return GroupDone, nil
-}
-func (g *grouped) KickFromGroup(id, player uuid.UUID) (GroupAnswer, error) {
-	o := &g.groups[g.index(id)]
-	if !slices.Contains(o.Members, player) {
-		return GroupNotIn, nil
-	}
-	o.Members = slices.DeleteFunc(slices.Clone(o.Members), func(m uuid.UUID) bool { return m == player })
-	return GroupDone, nil
+	return talk.OK, nil
 }
 
-func someGroups() []Group {
-	return []Group{
-		{ID: uuid.UUID{1}, Name: "Red", Type: "normal", Owner: jeb, Members: []uuid.UUID{jeb, notch}, Locked: true},
-		{ID: uuid.UUID{2}, Name: "Red  Team", Type: "open", Owner: absent, Persistent: true, Used: time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC)},
+func someGroups() []group.Info {
+	return []group.Info{
+		{GroupRow: talk.GroupRow{ID: uuid.UUID{1}, Name: "Red", Type: talk.NormalGroup, Owner: jeb, Locked: true}, Members: []uuid.UUID{jeb, notch}},
+		{
+			GroupRow: talk.GroupRow{ID: uuid.UUID{2}, Name: "Red  Team", Type: talk.OpenGroup, Owner: absent, Persistent: true},
+			Used:     time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC),
+		},
 	}
 }
 

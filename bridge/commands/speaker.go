@@ -11,44 +11,22 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/voice/speaker"
 )
 
-// Speakers are sound that comes from places. Case does not matter in their names. Only PutSpeaker, RemoveSpeaker, Play,
-// Relay and Stop may wait.
-type Speakers interface {
-	Speakers() []Speaker // in the order in which to show them
-	// PutSpeaker makes a speaker, or changes the one of that name in all but what it plays.
-	PutSpeaker(Speaker) error
-	RemoveSpeaker(name string) (was bool)
+// SpeakerBook is the speakers that administrators have set up, a [speaker.Book]: sound that comes from places. Case does not
+// matter in their names.
+type SpeakerBook interface {
+	All() []speaker.State // in the order in which to show them
+	// Put makes a speaker, or changes the one of that name in all but what it plays.
+	Put(speaker.Record) error
+	Remove(name string) (was bool)
 	// Play plays a file and tells how long it is; with loop over and over.
-	Play(speaker, file string, loop bool) (time.Duration, error)
+	Play(name, file string, loop bool) (time.Duration, error)
 	// Relay plays a player's microphone.
-	Relay(speaker string, player uuid.UUID) error
-	Stop(speaker string) (was bool)
+	Relay(name string, player uuid.UUID) error
+	Stop(name string) (was bool)
 	Sounds() []string // files that can be played
-	// Where tells where a player is, if that is known.
-	Where(player uuid.UUID) (Spot, bool)
-}
-
-// Spot is a place in a world of a server.
-type Spot struct {
-	Server, World string
-	X, Y, Z       float64
-}
-
-// Speaker is one speaker.
-type Speaker struct {
-	Name string
-	Spot
-	Volume float64     // 0 to 1
-	Range  float64     // blocks
-	Allow  []uuid.UUID // who hears it and is told of it; nil is everybody
-	// What plays now.
-	File string
-	Loop bool
-	From uuid.UUID // whose microphone
-	// Why the last file ended before its time; empty: it did not.
-	Failed string
 }
 
 // A new speaker's, and the bounds of what is typed.
@@ -83,7 +61,7 @@ func serverNames(c *Commands, src Source) []packet.Suggestion { return names{c}.
 
 func speakers(c *Commands, src Source) []packet.Suggestion {
 	var all []string
-	for _, s := range c.cfg.Voice.Speakers() {
+	for _, s := range c.book().All() {
 		all = append(all, s.Name)
 	}
 	return suggest(all...)(src, nil)
@@ -91,17 +69,17 @@ func speakers(c *Commands, src Source) []packet.Suggestion {
 
 // sounds reads a directory, which is quick enough for the few who may, and as often as they may complete.
 func sounds(c *Commands, src Source) []packet.Suggestion {
-	return suggest(slices.DeleteFunc(c.cfg.Voice.Sounds(), func(name string) bool { return strings.Contains(name, " ") })...)(src, nil)
+	return suggest(slices.DeleteFunc(c.book().Sounds(), func(name string) bool { return strings.Contains(name, " ") })...)(src, nil)
 }
 
 // speaker finds one by the first argument.
-func (c *Commands) speaker(args []string) (Speaker, error) {
-	for _, s := range c.cfg.Voice.Speakers() {
+func (c *Commands) speaker(args []string) (speaker.State, error) {
+	for _, s := range c.book().All() {
 		if strings.EqualFold(s.Name, args[0]) {
 			return s, nil
 		}
 	}
-	return Speaker{}, fail("voice-speaker-none", "speaker", args[0])
+	return speaker.State{}, fail("voice-speaker-none", "speaker", args[0])
 }
 
 // number reads what is no less than least and no more than most.
@@ -114,43 +92,42 @@ func number(word string, least, most float64) (float64, error) {
 	return v, nil
 }
 
-// spot reads a place: nothing is where src stands, x y z is in the world of at, and server world x y z is anywhere.
-func (c *Commands) spot(src Source, at *Spot, args []string) (s Spot, understood bool, err error) {
+// place reads where a speaker is to stand: nothing is where src is, x y z is in the world where it stands, and server world
+// x y z is anywhere.
+func (c *Commands) place(src Source, s *speaker.Record, args []string) (understood bool, err error) {
 	switch {
 	case len(args) == 0:
-		p, ok := src.Player(), false
-		if p != nil {
-			s, ok = c.cfg.Voice.Where(p.ID())
+		var at *world.Pose
+		if p := src.Player(); p != nil {
+			at = c.cfg.Voice.Where(p.ID())
 		}
-		if !ok {
-			return s, true, fail("voice-speaker-where")
+		if at == nil {
+			return true, fail("voice-speaker-where")
 		}
-		for _, v := range []*float64{&s.X, &s.Y, &s.Z} {
-			*v = math.Round(*v*100) / 100
-		}
-		return s, true, nil
+		round := func(v float64) float64 { return math.Round(v*100) / 100 }
+		s.Server, s.World, s.X, s.Y, s.Z = at.Place.Backend, at.Place.World, round(at.X), round(at.Y), round(at.Z)
+		return true, nil
 	case len(args) == 5:
 		server, err := c.anyServer(src, args[0])
 		if err != nil {
-			return s, true, err
+			return true, err
 		}
 		s.Server, s.World = server.Name, world.WorldName(args[1])
 		args = args[2:]
-	case len(args) == 3 && at != nil:
-		s = *at
+	case len(args) == 3 && s.World != "":
 	default:
-		return s, false, nil
+		return false, nil
 	}
 	for i, v := range []*float64{&s.X, &s.Y, &s.Z} {
 		if *v, err = number(args[i], -maxCoordinate, maxCoordinate); err != nil {
-			return s, true, err
+			return true, err
 		}
 	}
-	return s, true, nil
+	return true, nil
 }
 
 // show is one speaker in a line.
-func (c *Commands) show(src Source, s Speaker) packet.Text {
+func (c *Commands) show(src Source, s speaker.State) packet.Text {
 	f := func(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
 	allowed := c.calledAll(s.Allow)
 	line := []packet.Text{c.text(src, "voice-speaker-entry", "speaker", s.Name, "server", s.Server, "world", s.World,
@@ -165,7 +142,7 @@ func (c *Commands) show(src Source, s Speaker) packet.Text {
 	switch {
 	case s.From != uuid.Nil:
 		line = append(line, c.text(src, "voice-speaker-carries", "player", c.called(s.From)))
-	case s.File != "" && s.Loop:
+	case s.File != "" && s.Loop != "":
 		line = append(line, c.text(src, "voice-speaker-repeats", "file", s.File))
 	case s.File != "":
 		line = append(line, c.text(src, "voice-speaker-sounds", "file", s.File))
@@ -175,9 +152,13 @@ func (c *Commands) show(src Source, s Speaker) packet.Text {
 	return join(protocolOf(src), line...)
 }
 
+func (c *Commands) book() SpeakerBook { return c.cfg.Voice.SpeakerBook() }
+
 // put changes a speaker and shows what it is now.
-func (c *Commands) put(src Source, s Speaker) error {
-	if err := c.cfg.Voice.PutSpeaker(s); err != nil {
+func (c *Commands) put(src Source, s speaker.State) error {
+	err := c.book().Put(s.Record)
+	c.cfg.Voice.SpeakersStored()
+	if err != nil {
 		return err
 	}
 	src.Send(c.show(src, s))
@@ -191,8 +172,8 @@ func (c *Commands) speakerCreate(src Source, args []string, _ string) (understoo
 	if s, err := c.speaker(args); err == nil {
 		return true, fail("voice-speaker-taken", "speaker", s.Name)
 	}
-	s := Speaker{Name: args[0], Volume: 1, Range: speakerRange}
-	if s.Spot, understood, err = c.spot(src, nil, args[1:]); !understood || err != nil {
+	s := speaker.State{Record: speaker.Record{Name: args[0], Volume: 1, Range: speakerRange}}
+	if understood, err = c.place(src, &s.Record, args[1:]); !understood || err != nil {
 		return understood, err
 	}
 	return true, c.put(src, s)
@@ -206,7 +187,8 @@ func (c *Commands) speakerRemove(src Source, args []string, _ string) (understoo
 	if err != nil {
 		return true, err
 	}
-	c.cfg.Voice.RemoveSpeaker(s.Name)
+	c.book().Remove(s.Name)
+	c.cfg.Voice.SpeakersStored()
 	c.answer(src, "voice-speaker-removed", "speaker", s.Name)
 	return true, nil
 }
@@ -219,21 +201,21 @@ func (c *Commands) speakerMove(src Source, args []string, _ string) (understood 
 	if err != nil {
 		return true, err
 	}
-	if s.Spot, understood, err = c.spot(src, &s.Spot, args[1:]); !understood || err != nil {
+	if understood, err = c.place(src, &s.Record, args[1:]); !understood || err != nil {
 		return understood, err
 	}
 	return true, c.put(src, s)
 }
 
 func (c *Commands) speakerVolume(src Source, args []string, _ string) (understood bool, err error) {
-	return c.speakerNumber(src, args, 0, 100, func(s *Speaker, v float64) { s.Volume = v / 100 })
+	return c.speakerNumber(src, args, 0, 100, func(s *speaker.Record, v float64) { s.Volume = v / 100 })
 }
 
 func (c *Commands) speakerRange(src Source, args []string, _ string) (understood bool, err error) {
-	return c.speakerNumber(src, args, 1, maxReach, func(s *Speaker, v float64) { s.Range = v })
+	return c.speakerNumber(src, args, 1, maxReach, func(s *speaker.Record, v float64) { s.Range = v })
 }
 
-func (c *Commands) speakerNumber(src Source, args []string, least, most float64, set func(*Speaker, float64)) (understood bool, err error) {
+func (c *Commands) speakerNumber(src Source, args []string, least, most float64, set func(*speaker.Record, float64)) (understood bool, err error) {
 	if len(args) != 2 {
 		return false, nil
 	}
@@ -245,7 +227,7 @@ func (c *Commands) speakerNumber(src Source, args []string, least, most float64,
 	if err != nil {
 		return true, err
 	}
-	set(&s, v)
+	set(&s.Record, v)
 	return true, c.put(src, s)
 }
 
@@ -274,7 +256,7 @@ func (c *Commands) speakerList(src Source, args []string, _ string) (understood 
 	if len(args) > 0 {
 		return false, nil
 	}
-	all := c.cfg.Voice.Speakers()
+	all := c.book().All()
 	return true, c.list(src, "voice-speakers-none", len(all), func(i int) packet.Text { return c.show(src, all[i]) })
 }
 
@@ -291,7 +273,8 @@ func (c *Commands) speakerPlay(src Source, args []string, raw string) (understoo
 	if loop { // the name of a file may have blanks
 		file, k = strings.TrimRight(file[:len(file)-len("loop")], " "), "voice-speaker-loops"
 	}
-	length, err := c.cfg.Voice.Play(s.Name, file, loop)
+	length, err := c.book().Play(s.Name, file, loop)
+	c.cfg.Voice.SpeakersStored()
 	if err != nil {
 		return true, err
 	}
@@ -314,7 +297,9 @@ func (c *Commands) speakerRelay(src Source, args []string, _ string) (understood
 	if err != nil {
 		return true, err
 	}
-	if err := c.cfg.Voice.Relay(s.Name, id); err != nil {
+	err = c.book().Relay(s.Name, id)
+	c.cfg.Voice.SpeakersStored()
+	if err != nil {
 		return true, err
 	}
 	c.answer(src, "voice-speaker-relays", "speaker", s.Name, "player", c.called(id))
@@ -329,7 +314,9 @@ func (c *Commands) speakerStop(src Source, args []string, _ string) (understood 
 	if err != nil {
 		return true, err
 	}
-	if !c.cfg.Voice.Stop(s.Name) {
+	was := c.book().Stop(s.Name)
+	c.cfg.Voice.SpeakersStored()
+	if !was {
 		return true, fail("voice-speaker-silent", "speaker", s.Name)
 	}
 	c.answer(src, "voice-speaker-stopped", "speaker", s.Name)

@@ -11,41 +11,45 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/proxy/command"
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/voice/group"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/talk"
+	"github.com/earshot-mc/earshot/voice/why"
 )
 
-// Voice is who may be heard, and who hears whom. Its methods may wait for a moment; errors are for
-// who typed.
+// Voice is who may be heard, and who hears whom: a [voice.Gateway] on a network. Its methods may wait for a moment, those
+// that suggestions need do not; errors are for who typed. What a method changes is in force when it returns.
 type Voice interface {
 	// Mute puts a mute into force, in place of a former one of the same player.
-	Mute(Mute) error
-	// Unmute lifts a mute, with [uuid.Nil] that of everybody. It tells whether there was one.
+	Mute(mute.Record) error
+	// Unmute lifts a mute, with [mute.Everybody] that of everybody. It tells whether there was one.
 	Unmute(player uuid.UUID) (was bool, err error)
 	// Mutes lists those in force in the order in which to show them.
-	Mutes() ([]Mute, error)
+	Mutes() ([]mute.Record, error)
 	// Why says why a listener hears a speaker or does not.
-	Why(speaker, listener uuid.UUID) ([]Clause, error)
+	Why(speaker, listener uuid.UUID) (why.Answer, error)
+	// Declare has change read or alter who is given whose voice outright. What the configuration declares is fixed: commands
+	// add to it and cannot take from it. change must not wait.
+	Declare(change func(b *relation.Book) error) error
+	// Domains are the names of all domains. It does not wait.
+	Domains() []string
+	// ListGroups lists them in the order in which to show them.
+	ListGroups() ([]group.Info, error)
+	// GroupNames are those of now. It does not wait.
+	GroupNames() []string
+	// RuleGroup renames or ends a group, or takes a player out of it.
+	RuleGroup(talk.GroupRequest) (talk.Code, error)
+	SpeakerBook() SpeakerBook
+	// SpeakersStored returns when what was changed in the book of speakers is stored, or cannot be for now.
+	SpeakersStored()
+	// Where is where a player is; nil: not known. It does not wait.
+	Where(player uuid.UUID) *world.Pose
 	// Unstored tells how many changes are in force but cannot be stored for now, and why. It does not wait.
 	Unstored() (changes int, problem string)
-	Declarations
-	Speakers
-	Groups
-}
-
-// Clause is a part of a sentence: the text called voice-why- and its name, with values in it, each behind its name.
-type Clause struct {
-	Text   string
-	Values []string
-}
-
-// Mute is one mute.
-type Mute struct {
-	Player uuid.UUID // [uuid.Nil]: everybody who is not exempt
-	Name   string    // the player's; empty: not known
-	By     string    // who did it; empty: not known
-	Until  time.Time // zero: until it is lifted
-	Reason string    // empty: none was given
 }
 
 // voicePart is one thing that /voice can do, for who has the permission of its node.
@@ -189,7 +193,7 @@ func (c *Commands) suggestVoice(src Source, before []string) (out []packet.Sugge
 }
 
 // muteName is what to call whoever is muted.
-func (c *Commands) muteName(m *Mute) string {
+func (c *Commands) muteName(m *mute.Record) string {
 	return cmp.Or(m.Name, c.onceCalled(m.Player), m.Player.String())
 }
 
@@ -245,7 +249,7 @@ func (c *Commands) mute(src Source, args []string, raw string) (understood bool,
 	if len(args) == 0 {
 		return false, nil
 	}
-	m := Mute{By: src.Name()}
+	m := mute.Record{By: src.Name()}
 	if m.Player, m.Name, _ = c.identify(args[0]); m.Player == uuid.Nil {
 		return true, c.nobody(args[0])
 	}
@@ -433,16 +437,16 @@ func (c *Commands) unmute(src Source, args []string, _ string) (understood bool,
 		return true, err
 	}
 	id, name, online := c.identify(args[0])
-	find := func(fits func(m Mute) bool) bool {
-		i := slices.IndexFunc(list, func(m Mute) bool { return m.Player != uuid.Nil && fits(m) })
+	find := func(fits func(m mute.Record) bool) bool {
+		i := slices.IndexFunc(list, func(m mute.Record) bool { return m.Player != mute.Everybody && fits(m) })
 		if i >= 0 {
 			id, name = list[i].Player, c.muteName(&list[i])
 		}
 		return i >= 0
 	}
 	// Who has left is known by the name of now and by that of the mute, and of several with one name the one who is muted.
-	if !find(func(m Mute) bool { return m.Player == id }) && !online {
-		find(func(m Mute) bool {
+	if !find(func(m mute.Record) bool { return m.Player == id }) && !online {
+		find(func(m mute.Record) bool {
 			return strings.EqualFold(m.Name, args[0]) || slices.ContainsFunc(c.once(args[0]), func(o Once) bool { return o.ID == m.Player })
 		})
 	}
@@ -467,13 +471,13 @@ func (c *Commands) unmute(src Source, args []string, _ string) (understood bool,
 func (c *Commands) muteAll(src Source, args []string, _ string) (understood bool, err error) {
 	switch {
 	case len(args) == 1 && strings.EqualFold(args[0], "on"):
-		if err := c.cfg.Voice.Mute(Mute{By: src.Name()}); err != nil {
+		if err := c.cfg.Voice.Mute(mute.Record{By: src.Name()}); err != nil {
 			return true, err
 		}
 		c.answer(src, "voice-all-muted")
 		c.tellStaffOf(src, "staff-all-muted")
 	case len(args) == 1 && strings.EqualFold(args[0], "off"):
-		was, err := c.cfg.Voice.Unmute(uuid.Nil)
+		was, err := c.cfg.Voice.Unmute(mute.Everybody)
 		switch {
 		case err != nil:
 			return true, err
@@ -503,7 +507,7 @@ func (c *Commands) mutes(src Source, args []string, _ string) (understood bool, 
 	now := time.Now()
 	for _, m := range list[:min(len(list), maxListed)] {
 		line := []packet.Text{c.text(src, "voice-mute-all")}
-		if m.Player != uuid.Nil {
+		if m.Player != mute.Everybody {
 			line[0] = c.text(src, "voice-mute-one", "player", c.muteName(&m))
 		}
 		if m.By != "" {
@@ -535,12 +539,12 @@ func (c *Commands) why(src Source, args []string, _ string) (understood bool, er
 		}
 		ids[i] = id
 	}
-	clauses, err := c.cfg.Voice.Why(ids[0], ids[1])
+	found, err := c.cfg.Voice.Why(ids[0], ids[1])
 	if err != nil {
 		return true, err
 	}
 	var answer strings.Builder
-	for _, w := range clauses {
+	for _, w := range found.Clauses() {
 		answer.WriteString(c.text(src, key("voice-why-"+w.Text), w.Values...).String())
 	}
 	c.answer(src, "voice-why", "answer", answer.String())

@@ -13,19 +13,23 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/proxy/packet"
+	"github.com/earshot-mc/earshot/voice/mute"
+	"github.com/earshot-mc/earshot/voice/relation"
+	"github.com/earshot-mc/earshot/voice/route"
+	"github.com/earshot-mc/earshot/voice/why"
 )
 
-// gateway is voice that keeps mutes as told.
+// gateway is voice that keeps mutes, declarations and groups as told.
 type gateway struct {
-	list   []Mute
+	list   []mute.Record
 	broken error
-	lost   int // changes that cannot be stored
-	declared
+	lost   int           // changes that cannot be stored
+	book   relation.Book // what is declared
 	speaking
 	grouped
 }
 
-func (g *gateway) Mute(m Mute) error {
+func (g *gateway) Mute(m mute.Record) error {
 	if g.broken == nil {
 		g.Unmute(m.Player)
 		g.list = append(g.list, m)
@@ -34,13 +38,18 @@ func (g *gateway) Mute(m Mute) error {
 }
 func (g *gateway) Unmute(id uuid.UUID) (bool, error) {
 	before := len(g.list)
-	g.list = slices.DeleteFunc(g.list, func(m Mute) bool { return m.Player == id })
+	g.list = slices.DeleteFunc(g.list, func(m mute.Record) bool { return m.Player == id })
 	return len(g.list) < before, g.broken
 }
-func (g *gateway) Mutes() ([]Mute, error) { return g.list, g.broken }
-func (g *gateway) Why(speaker, listener uuid.UUID) ([]Clause, error) {
-	return []Clause{{"no", []string{"speaker", fmt.Sprintf("<red>%.4s", speaker), "listener", fmt.Sprintf("%.4s", listener)}}, {"self", nil}}, g.broken
+func (g *gateway) Mutes() ([]mute.Record, error) { return g.list, g.broken }
+func (g *gateway) Why(speaker, listener uuid.UUID) (why.Answer, error) {
+	return why.Answer{
+		Speaker: fmt.Sprintf("<red>%.4s", speaker), Listener: fmt.Sprintf("%.4s", listener), SpeakerHere: true, ListenerHere: true,
+		Why: route.Why{Verdict: route.Himself},
+	}, g.broken
 }
+func (g *gateway) Declare(change func(*relation.Book) error) error { return change(&g.book) }
+func (g *gateway) Domains() []string                               { return g.book.Names() }
 
 func (g *gateway) Unstored() (int, string) { return g.lost, "the server cannot be reached" }
 
@@ -93,17 +102,17 @@ func TestMute(t *testing.T) {
 		in := func(d time.Duration) time.Time { return time.Now().Add(d) }
 		for _, c := range []struct {
 			text, want string
-			mute       Mute
+			mute       mute.Record
 		}{
-			{"JEB_", "jeb_ is muted until unmuted by /voice unmute.", Mute{Player: jeb, Name: "jeb_"}},
-			{jeb.String(), "jeb_ is muted until unmuted by /voice unmute.", Mute{Player: jeb, Name: "jeb_"}},
-			{absent.String(), absent.String() + " is muted until unmuted by /voice unmute.", Mute{Player: absent}},
-			{"jeb_ 10m", "jeb_ is muted for 10m.", Mute{Player: jeb, Name: "jeb_", Until: in(10 * time.Minute)}},
+			{"JEB_", "jeb_ is muted until unmuted by /voice unmute.", mute.Record{Player: jeb, Name: "jeb_"}},
+			{jeb.String(), "jeb_ is muted until unmuted by /voice unmute.", mute.Record{Player: jeb, Name: "jeb_"}},
+			{absent.String(), absent.String() + " is muted until unmuted by /voice unmute.", mute.Record{Player: absent}},
+			{"jeb_ 10m", "jeb_ is muted for 10m.", mute.Record{Player: jeb, Name: "jeb_", Until: in(10 * time.Minute)}},
 			{"jeb_ 1H30m too  <red>loud 2", "jeb_ is muted for 1h30m. Reason: too  <red>loud 2",
-				Mute{Player: jeb, Name: "jeb_", Until: in(90 * time.Minute), Reason: "too  <red>loud 2"}},
-			{"jeb_ forever 3d ads", "jeb_ is muted until unmuted by /voice unmute. Reason: 3d ads", Mute{Player: jeb, Name: "jeb_", Reason: "3d ads"}},
+				mute.Record{Player: jeb, Name: "jeb_", Until: in(90 * time.Minute), Reason: "too  <red>loud 2"}},
+			{"jeb_ forever 3d ads", "jeb_ is muted until unmuted by /voice unmute. Reason: 3d ads", mute.Record{Player: jeb, Name: "jeb_", Reason: "3d ads"}},
 			{"jeb_ 10m for hours of noise", "jeb_ is muted for 10m. Reason: for hours of noise",
-				Mute{Player: jeb, Name: "jeb_", Until: in(10 * time.Minute), Reason: "for hours of noise"}},
+				mute.Record{Player: jeb, Name: "jeb_", Until: in(10 * time.Minute), Reason: "for hours of noise"}},
 		} {
 			_, g, commands := voiced(t)
 			same(t, c.text, says(t, commands, "voice mute "+c.text), c.want)
@@ -178,7 +187,7 @@ func TestStaffSeesWhoMutedWhom(t *testing.T) {
 
 func TestUnmute(t *testing.T) {
 	_, g, c := voiced(t)
-	g.list = []Mute{{}, {Player: jeb, Name: "jeb_"}, {Player: absent, Name: "Gone"}, {Player: notch, Name: "formerly"}}
+	g.list = []mute.Record{{}, {Player: jeb, Name: "jeb_"}, {Player: absent, Name: "Gone"}, {Player: notch, Name: "formerly"}}
 	same(t, "unmute", says(t, c, "voice unmute Jeb_", "voice unmute jeb_", "voice unmute gone", "voice unmute "+absent.String(), "voice unmute notch",
 		"voice unmute Bob", "voice unmute", "voice unmute jeb_ now", "voice unmute "+uuid.Nil.String()),
 		"The mute of jeb_ is lifted.", "jeb_ is not muted.", "The mute of Gone is lifted.", absent.String()+" is not muted.", "The mute of formerly is lifted.",
@@ -192,7 +201,7 @@ func TestUnmute(t *testing.T) {
 func TestMuteAll(t *testing.T) {
 	_, g, c := voiced(t)
 	same(t, "on", says(t, c, "voice muteall ON"), "Everybody is muted who is not exempt, until you type /voice muteall off.")
-	if len(g.list) != 1 || g.list[0] != (Mute{By: "console"}) {
+	if len(g.list) != 1 || g.list[0] != (mute.Record{By: "console"}) {
 		t.Errorf("%+v", g.list)
 	}
 	same(t, "off", says(t, c, "voice muteall off", "voice muteall off", "voice muteall", "voice muteall maybe"),
@@ -207,14 +216,14 @@ func TestMutes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, g, c := voiced(t)
 		same(t, "none", says(t, c, "voice mutes", "voice mutes x"), "Nobody is muted.", "Type /voice mutes.")
-		g.list = []Mute{
+		g.list = []mute.Record{
 			{By: "Notch"}, {Player: absent, Until: time.Now().Add(25*time.Hour - time.Second)},
 			{Player: jeb, Name: "jeb_", By: "console", Until: time.Now().Add(time.Millisecond), Reason: "a <b>"},
 		}
 		same(t, "some", says(t, c, "voice mutes"),
 			"everybody who is not exempt, by Notch", absent.String()+", for 1d1h more", "jeb_, by console, for 1s more Reason: a <b>")
 		for range 200 {
-			g.list = append(g.list, Mute{Player: uuid.New()})
+			g.list = append(g.list, mute.Record{Player: uuid.New()})
 		}
 		if got := says(t, c, "voice mutes"); len(got) != 101 || got[100] != "And 103 more." {
 			t.Errorf("%d lines, the last %q", len(got), got[len(got)-1])

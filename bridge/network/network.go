@@ -61,6 +61,7 @@ type Network struct {
 	players     *players
 	controller  *controller
 	backchannel *backchannel
+	voices      *voices
 	builtin     *limbo.World
 	cert        atomic.Pointer[tls.Certificate] // nil: none
 	lawful      atomic.Pointer[policy]
@@ -84,6 +85,7 @@ func New(l *configs.Loaded, opt Options) (*Network, error) {
 	n.players = newPlayers(n.world)
 	n.controller = &controller{n: n, log: n.log.With("room", "commands")}
 	n.backchannel = newBackchannel(n, n.log.With("room", "commands"))
+	n.voices = &voices{world: n.world}
 	n.builtin = limbo.New(limbo.Config{Log: n.log.With("room", "limbo")})
 	n.files, n.tried = l.Files, stamp(l.Files)
 	var err error

@@ -29,7 +29,7 @@ func (n *Network) compileCommands(p *policy) (err error) {
 		return fmt.Errorf("languages: %w", err)
 	}
 	if p.talk {
-		cfg.Voice = voices{n}
+		cfg.Voice = n.voices
 	}
 	if p.record {
 		cfg.Log = n.controller.log

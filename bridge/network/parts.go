@@ -77,6 +77,7 @@ func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State)
 		Muted:  func(id uuid.UUID, was, is mute.State) { n.teller().muted(id, was, is) },
 		OpusOK: n.opt.OpusOK, Store: state, Sounds: n.now.conf.Voice.Sounds, Convert: converter(), Speakers: state.Speakers(), Flooded: p.turned.flood,
 	}, n.world)
+	n.voices.Gateway, n.voices.store = p.gateway, on
 	p.connections = limit.NewNetworks(limit.Rate{}, false, nil)
 	p.listening = listen.Config{
 		Gate: p.connections.Take, Log: n.log.With("room", "listen"), Players: func(c *listen.Conn) { p.server.Handle(c) },

@@ -13,6 +13,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/relation"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/talk"
+	"github.com/earshot-mc/earshot/voice/why"
 )
 
 // moves puts a player on another backend, where nobody is listed yet.
@@ -116,9 +117,9 @@ func TestDeclaredAcrossBackends(t *testing.T) {
 		if x.says(a) != 0 || x.says(b) != 0 {
 			t.Error("the radio is heard after it has been taken down")
 		}
-		why, err := x.hub.Explain(a.Player.ID, s.Player.ID)
-		want := []Clause{{"no", []string{"speaker", "anna", "listener", "spy"}}, {"servers", []string{"from", "survival", "to", "arena"}}}
-		if got := why.Clauses(); err != nil || !reflect.DeepEqual(got, want) {
+		answer, err := x.hub.Explain(a.Player.ID, s.Player.ID)
+		want := []why.Clause{{Text: "no", Values: []string{"speaker", "anna", "listener", "spy"}}, {Text: "servers", Values: []string{"from", "survival", "to", "arena"}}}
+		if got := answer.Clauses(); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%q, %v", got, err)
 		}
 	})

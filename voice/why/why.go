@@ -1,11 +1,10 @@
-package hub
+// Package why is the answer to why one player hears another one or does not: what was found, and the sentence for it in parts
+// whose texts can be translated. It is pure; who has the players and the table fills it in.
+package why
 
 import (
-	"fmt"
 	"strconv"
 	"time"
-
-	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/voice/mute"
@@ -13,9 +12,9 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Why is why a listener hears a speaker's microphone at this moment, or the first check that keeps it from it.
-type Why struct {
-	Speaker, Listener string // their names, or UUIDs where there is no connection
+// Answer is why a listener hears a speaker's microphone at one moment, or the first check that keeps it from it.
+type Answer struct {
+	Speaker, Listener string // their names, or UUIDs of players who are not on the network
 	// Whether they have a voice connection. Without both the rest is empty.
 	SpeakerHere, ListenerHere bool
 
@@ -24,42 +23,11 @@ type Why struct {
 	SpeakerGroup, ListenerGroup string     // with its type; empty: none
 	Sight                       world.Why  // what the listener is shown of the speaker
 
-	asked time.Time
+	Asked time.Time
 }
 
 // Heard tells whether the listener hears the speaker.
-func (w *Why) Heard() bool { return w.SpeakerHere && w.ListenerHere && w.Verdict.Heard() }
-
-// Explain walks the checks for a pair. The decision is the one that the table is compiled by.
-func (h *Hub) Explain(speaker, listener uuid.UUID) (w Why, err error) {
-	err = h.Do(func(now time.Time) {
-		h.late = append(h.late, func() { w = h.why(speaker, listener, now) }) // after what else this turn brings
-	})
-	return w, err
-}
-
-func (h *Hub) why(speaker, listener uuid.UUID, now time.Time) Why {
-	s, l := h.byID[speaker], h.byID[listener]
-	w := Why{Speaker: speaker.String(), Listener: listener.String(), SpeakerHere: s != nil, ListenerHere: l != nil, asked: now}
-	if s != nil {
-		w.Speaker, w.Mute, w.SpeakerGroup = s.Player.Name, s.mute, h.groupName(speaker)
-	}
-	if l != nil {
-		w.Listener, w.ListenerGroup = l.Player.Name, h.groupName(listener)
-	}
-	if s != nil && l != nil {
-		w.Why = h.compiler.Explain(&s.Member, &l.Member)
-		w.Sight = l.Player.Why(s.Player)
-	}
-	return w
-}
-
-func (h *Hub) groupName(player uuid.UUID) string {
-	if g, ok := h.groups.Of(player); ok {
-		return fmt.Sprintf("%q (%s)", g.Name, g.Type)
-	}
-	return ""
-}
+func (w *Answer) Heard() bool { return w.SpeakerHere && w.ListenerHere && w.Verdict.Heard() }
 
 // Clause is a part of the sentence that says why: the name of a text, and what stands in it, each value behind its name.
 type Clause struct {
@@ -68,7 +36,7 @@ type Clause struct {
 }
 
 // Clauses are the answer, one behind the other a sentence without its full stop.
-func (w Why) Clauses() (all []Clause) {
+func (w Answer) Clauses() (all []Clause) {
 	say := func(text string, values ...string) { all = append(all, Clause{text, values}) }
 	switch {
 	case !w.SpeakerHere:
@@ -105,7 +73,7 @@ func (w Why) Clauses() (all []Clause) {
 		} else {
 			say("muted", both...)
 		}
-		if seconds, timed := w.Mute.Left(w.asked); timed {
+		if seconds, timed := w.Mute.Left(w.Asked); timed {
 			say("muted-left", "seconds", strconv.Itoa(seconds))
 		}
 		if w.Mute.Reason != "" {
@@ -157,7 +125,7 @@ func (w Why) Clauses() (all []Clause) {
 }
 
 // hidden says why a listener is not shown a speaker.
-func (w *Why) hidden(say func(text string, values ...string), both []string) {
+func (w *Answer) hidden(say func(text string, values ...string), both []string) {
 	here, there, x := w.Why.Speaker, w.Why.Listener, &w.Sight
 	switch {
 	case here != nil && there != nil && here.Backend != there.Backend:

@@ -1,0 +1,49 @@
+package hub
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/voice/why"
+)
+
+// Explain walks the checks for a pair. The decision is the one that the table is compiled by.
+func (h *Hub) Explain(speaker, listener uuid.UUID) (w why.Answer, err error) {
+	err = h.Do(func(now time.Time) {
+		h.late = append(h.late, func() { w = h.explain(speaker, listener, now) }) // after what else this turn brings
+	})
+	return w, err
+}
+
+func (h *Hub) explain(speaker, listener uuid.UUID, now time.Time) why.Answer {
+	s, l := h.byID[speaker], h.byID[listener]
+	w := why.Answer{Speaker: h.called(speaker), Listener: h.called(listener), SpeakerHere: s != nil, ListenerHere: l != nil, Asked: now}
+	if s != nil {
+		w.Mute, w.SpeakerGroup = s.mute, h.groupName(speaker)
+	}
+	if l != nil {
+		w.ListenerGroup = h.groupName(listener)
+	}
+	if s != nil && l != nil {
+		w.Why = h.compiler.Explain(&s.Member, &l.Member)
+		w.Sight = l.Player.Why(s.Player)
+	}
+	return w
+}
+
+// called is the name of a player on the network, or else the UUID.
+func (h *Hub) called(player uuid.UUID) string {
+	if p := h.reg.Get(player); p != nil {
+		return p.Name
+	}
+	return player.String()
+}
+
+func (h *Hub) groupName(player uuid.UUID) string {
+	if g, ok := h.groups.Of(player); ok {
+		return fmt.Sprintf("%q (%s)", g.Name, g.Type)
+	}
+	return ""
+}
