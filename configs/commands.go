@@ -1,10 +1,5 @@
 package configs
 
-import (
-	"maps"
-	"slices"
-)
-
 // Commands are the proxy's own: /server and so on.
 type Commands struct {
 	Announce             bool                `yaml:"announce"` // among those that the game completes
@@ -30,21 +25,14 @@ func defaultPermissions() Permissions {
 
 // checkCommands checks what concerns commands and BungeeCord's channel. Permissions and aliases are checked by those
 // who compile them.
-func (l *Loaded) checkCommands(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) {
-	for _, name := range l.Commands.Hubs {
-		if _, ok := l.server(name); !ok {
-			bad("commands.hubs", "there is no server %q%s", name, didYouMean(name, append(slices.Sorted(maps.Keys(l.Servers)), LimboName)))
-		}
-	}
+func (l *Loaded) checkCommands(p *problems) {
+	l.known(p, "commands.hubs", l.Commands.Hubs)
 	if l.Commands.KickAfter < 0 {
-		bad("commands.kick-after", "must not be negative; 0 is never")
+		p.bad("commands.kick-after", "must not be negative; 0 is never")
 	}
 	if l.Commands.CompletionsKickAfter < 0 {
-		bad("commands.completions-kick-after", "must not be negative; 0 is never")
+		p.bad("commands.completions-kick-after", "must not be negative; 0 is never")
 	}
-	for key, r := range map[string]Rate{"rate": l.Commands.Rate, "completions": l.Commands.Completions} {
-		if !(r.PerSecond > 0) || r.Burst < 1 {
-			bad("commands."+key, "per-second must be above 0 and burst at least 1")
-		}
-	}
+	p.rate("commands.rate", l.Commands.Rate)
+	p.rate("commands.completions", l.Commands.Completions)
 }

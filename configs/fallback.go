@@ -28,26 +28,26 @@ func defaultHealth() Health {
 	return Health{Check: "ping", Timeout: Duration(2 * time.Second), Failures: 3}
 }
 
-func (l *Loaded) checkFallback(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) {
+func (l *Loaded) checkFallback(p *problems) {
 	f, h := l.Fallback, l.Health
-	oneOf("fallback.strategy", f.Strategy, "sequential", "random", "least-players")
+	p.oneOf("fallback.strategy", f.Strategy, "sequential", "random", "least-players")
 	if f.Attempts < 0 {
-		bad("fallback.attempts", "%d: must not be negative; 0 is all of the list", f.Attempts)
+		p.bad("fallback.attempts", "%d: must not be negative; 0 is all of the list", f.Attempts)
 	}
 	if d := time.Duration(f.Within); d < time.Second || d > time.Hour {
-		bad("fallback.within", "%v: 1s to 1h", d)
+		p.bad("fallback.within", "%v: 1s to 1h", d)
 	}
 	if !(f.Moves > 0 && f.Moves <= 1000) {
-		bad("fallback.moves-per-second", "%v: above 0, up to 1000", f.Moves)
+		p.bad("fallback.moves-per-second", "%v: above 0, up to 1000", f.Moves)
 	}
-	oneOf("health.check", h.Check, "ping", "tcp")
+	p.oneOf("health.check", h.Check, "ping", "tcp")
 	if d := time.Duration(h.Interval); d != 0 && (d < time.Second || d > time.Hour) {
-		bad("health.interval", "%v: 1s to 1h, or 0 for none", d)
+		p.bad("health.interval", "%v: 1s to 1h, or 0 for none", d)
 	}
 	if d := time.Duration(h.Timeout); d < 100*time.Millisecond || d > time.Minute {
-		bad("health.timeout", "%v: 100ms to 1m", d)
+		p.bad("health.timeout", "%v: 100ms to 1m", d)
 	}
 	if h.Failures < 1 || h.Failures > 1000 {
-		bad("health.failures", "%d: 1 to 1000", h.Failures)
+		p.bad("health.failures", "%d: 1 to 1000", h.Failures)
 	}
 }

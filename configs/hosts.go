@@ -51,74 +51,65 @@ func (c *Config) HostStatus(h Host) (s Status, ok bool) {
 	return s, ok || len(s.Passthrough) > 0 && (len(h.Try) > 0 || len(h.Lite) > 0)
 }
 
-func (l *Loaded) checkHosts(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) (warnings []string) {
-	servers := append(slices.Sorted(maps.Keys(l.Servers)), LimboName)
-	exists := func(key string, list []string) {
-		for _, name := range list {
-			if _, ok := l.server(name); ok {
-				continue
-			}
-			bad(key, "there is no server %q%s", name, didYouMean(name, servers))
-		}
-	}
+// checkHosts checks what differs by host name, and what is asked of servers.
+func (l *Loaded) checkHosts(p *problems) {
 	fields := func(key string, list []string) {
 		for _, f := range list {
-			oneOf(key, f, StatusFields...)
+			p.oneOf(key, f, StatusFields...)
 			if f == "none" && len(list) > 1 {
-				bad(key, "none stands alone")
+				p.bad(key, "none stands alone")
 			}
 		}
 	}
 	fields("status.passthrough", l.Status.Passthrough)
 	if d := time.Duration(l.Status.Cache); d < 100*time.Millisecond || d > time.Hour {
-		bad("status.passthrough-cache", "%v: 100ms to 1h", d)
+		p.bad("status.passthrough-cache", "%v: 100ms to 1h", d)
 	}
-	oneOf("unknown-hosts", l.UnknownHosts, "accept", "refuse")
-	oneOf("unknown-versions", l.NewerVersions, "pass", "snapshots", "refuse")
+	p.oneOf("unknown-hosts", l.UnknownHosts, "accept", "refuse")
+	p.oneOf("unknown-versions", l.NewerVersions, "pass", "snapshots", "refuse")
 	seen := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
 		h, key := l.Hosts[name], `hosts."`+name+`"`
 		plain := strings.ToLower(strings.TrimRight(name, "."))
 		if why := noHostName(plain); why != "" {
-			bad(key, "%s", why)
+			p.bad(key, "%s", why)
 		}
 		if other, twice := seen[plain]; twice {
-			bad(key, "is the same as %q", other)
+			p.bad(key, "is the same as %q", other)
 		}
 		seen[plain] = name
 		if plain == "*" && l.UnknownHosts == "refuse" {
-			bad(key, "leaves no unknown hosts to refuse: remove it, or unknown-hosts: refuse")
+			p.bad(key, "leaves no unknown hosts to refuse: remove it, or unknown-hosts: refuse")
 		}
-		exists(key+".try", h.Try)
-		exists(key+".lite", h.Lite)
+		l.known(p, key+".try", h.Try)
+		l.known(p, key+".lite", h.Lite)
 		if len(h.Try) > 0 && len(h.Lite) > 0 {
-			bad(key, "has both try and lite: players either log in here, or their connection goes on as it is")
+			p.bad(key, "has both try and lite: players either log in here, or their connection goes on as it is")
 		}
 		for _, server := range h.Lite {
 			switch s, _ := l.server(server); {
 			case strings.EqualFold(server, LimboName):
-				bad(key+".lite", "the built-in world cannot be reached without a login")
+				p.bad(key+".lite", "the built-in world cannot be reached without a login")
 			case s.Forwarding == "legacy":
-				warnings = append(warnings, fmt.Sprintf("host %s: server %s uses legacy forwarding, but lite passes on whatever a client claims to be: "+
+				p.warn(fmt.Sprintf("host %s: server %s uses legacy forwarding, but lite passes on whatever a client claims to be: "+
 					"let it authenticate players itself, and set forwarding: none on it", name, server))
 			case s.Forwarding != "none":
-				warnings = append(warnings, fmt.Sprintf("host %s: server %s gets nothing forwarded under lite: let it authenticate players itself, "+
+				p.warn(fmt.Sprintf("host %s: server %s gets nothing forwarded under lite: let it authenticate players itself, "+
 					"and set forwarding: none on it", name, server))
 			}
 		}
 		s, _ := l.HostStatus(h)
-		oneOf(key+".sample", s.Sample, "off", "players", "lines")
+		p.oneOf(key+".sample", s.Sample, "off", "players", "lines")
 		if h.MaxPlayers < 0 {
-			bad(key+".max-players", "must not be negative")
+			p.bad(key+".max-players", "must not be negative")
 		}
 		fields(key+".passthrough", h.Passthrough)
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		if itself(l.Listen, l.Servers[name].Address) {
-			bad("servers."+name+".address", "is where Earshot listens itself")
+			p.bad("servers."+name+".address", "is where Earshot listens itself")
 		}
 	}
-	return warnings
 }
 
 // noHostName says why nobody can come by a name.

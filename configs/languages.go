@@ -4,26 +4,26 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
-
-	"github.com/goccy/go-yaml"
 )
 
 // texts reads the folder of languages: a file de.yml, or de_at.yml, has the texts of that language by their keys. A folder
 // that is not there is no language.
-func (l *Loaded) texts(dir string) error {
+func (l *Loaded) texts(p *problems, dir string) {
 	if l.Languages == "" {
-		return nil
+		return
 	}
 	folder := under(dir, l.Languages)
 	l.Files = append(l.Files, folder)
 	files, err := os.ReadDir(folder)
 	if os.IsNotExist(err) && l.Languages == Default().Languages {
-		return nil
+		return
 	} else if err != nil {
-		return fmt.Errorf("languages: cannot read the folder: %w", err)
+		p.bad("languages", "cannot read the folder: %w", err)
+		return
 	}
-	l.Texts = map[string]map[string]string{}
+	l.Texts, l.languages = map[string]map[string]string{}, map[string]*source{}
 	for _, f := range files {
 		tag, ours := strings.CutSuffix(f.Name(), ".yml")
 		if !ours || strings.HasPrefix(tag, ".") { // an editor's copies
@@ -33,13 +33,16 @@ func (l *Loaded) texts(dir string) error {
 		l.Files = append(l.Files, name)
 		text, err := os.ReadFile(name)
 		if err != nil {
-			return fmt.Errorf("cannot read the language: %w", err)
+			p.add(fmt.Errorf("cannot read the language: %w", err), "")
+			continue
 		}
-		of := map[string]string{}
-		if err := yaml.Unmarshal(text, &of); err != nil {
-			return (&source{name: name}).explain(err)
+		of := &problems{src: &source{name: name, root: reflect.TypeFor[map[string]string]()}}
+		if err := of.src.parse(text); err != nil {
+			p.add(err, "")
+			continue
 		}
-		l.Texts[tag] = of
+		l.languages[tag] = of.src
+		l.Texts[tag] = read(of, text, func() map[string]string { return map[string]string{} })
+		p.all = append(p.all, of.all...)
 	}
-	return nil
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -35,7 +38,9 @@ type Loaded struct {
 	// not checked.
 	Versions []*Version
 
-	src *source
+	src       *source
+	languages map[string]*source // by tag
+	whole     bool
 }
 
 // Note adds a note about a key, given as its path, for those who check what Load cannot.
@@ -43,11 +48,25 @@ func (l *Loaded) Note(key, format string, args ...any) {
 	l.Notes = append(l.Notes, l.src.bad(key, format, args...).Error())
 }
 
-// Load reads file (or FileName in dir where that exists, or nothing), lays the
-// environment over it, reads the secret files it names and checks the whole.
-// Relative paths in the file are relative to it. Every error is one line that
-// names the file, the line, the key and what to do; of what is returned with it
-// only Files count, those that were looked at so far.
+// Bad is the error of a key, given as its path, for those who check what Load cannot.
+func (l *Loaded) Bad(key, format string, args ...any) error { return l.src.bad(key, format, args...) }
+
+// BadText is the error of a text of a language, by its tag and key.
+func (l *Loaded) BadText(tag, key, format string, args ...any) error {
+	src := l.languages[tag]
+	if src == nil {
+		src = &source{}
+	}
+	return src.bad(key, format, args...)
+}
+
+// Whole tells whether all of the configuration was read: mistakes in it do not keep the rest from being looked at.
+func (l *Loaded) Whole() bool { return l.whole }
+
+// Load reads file (or FileName in dir where that exists, or nothing), lays the environment over it, reads the secret files it
+// names and checks the whole. Relative paths in the file are relative to it. The error is a [Mistake], [Mistakes], or that
+// of a file that cannot be read; each is one line that names the file, the line, the key and what to do. Of what is returned
+// with it only Files count, those that were looked at so far.
 func Load(file, dir string, environ []string) (*Loaded, error) {
 	l := &Loaded{Config: Default()}
 	if file == "" {
@@ -61,48 +80,35 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	}
 	src := &source{name: file}
 	l.src = src
+	p := &problems{src: src}
 	if file != "" {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return l, fmt.Errorf("cannot read the configuration: %w", err)
 		}
-		if src.tree, err = parser.ParseBytes(text, 0); err != nil {
-			return l, src.explain(err)
+		if err := src.parse(text); err != nil {
+			return l, err
 		}
-		if err := decode(text, &l.Config); err != nil {
-			return l, src.explain(err)
-		}
+		l.Config = read(p, text, Default)
 		l.File = file
 		if l.secretsInside() {
-			if w := readable(file, "the configuration has secrets in it, and"); w != "" {
-				l.Warnings = append(l.Warnings, w)
-			}
+			p.warn(readable(file, "the configuration has secrets in it, and"))
 		}
 	}
-	notes, err := overlay(&l.Config, environ)
-	if err != nil {
-		return l, err
-	}
-	l.Notes = notes
-	if err := l.secrets(src, filepath.Dir(file)); err != nil {
-		return l, err
-	}
-	if err := l.versions(dir); err != nil {
-		return l, err
-	}
+	l.Notes = overlay(p, &l.Config, environ)
+	l.secrets(p, filepath.Dir(file))
+	l.versions(p, dir)
 	if file != "" {
 		dir = filepath.Dir(file)
 	}
 	l.paths(dir)
-	if err := l.texts(dir); err != nil {
+	l.texts(p, dir)
+	l.check(p)
+	l.Warnings, l.whole = p.warnings, true
+	if err := Join(p.all...); err != nil {
 		return l, err
 	}
-	more, err := l.check(src)
-	l.Warnings = append(l.Warnings, more...)
-	if err != nil {
-		return l, err
-	}
-	more, notes = l.warn(src)
+	more, notes := l.warn(src)
 	l.Warnings, l.Notes = append(l.Warnings, more...), append(l.Notes, notes...)
 	return l, nil
 }
@@ -121,11 +127,40 @@ func exists(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-func decode(text []byte, into *Config) error {
+// maxMistakes bounds how many values that cannot be read are looked for.
+const maxMistakes = 100
+
+// read makes a value of a text, which has been parsed, beginning with what def gives. A value in it that cannot be read, or
+// a key that there is not, is a problem, and the rest is read without it.
+func read[T any](p *problems, text []byte, def func() T) T {
+	out := def()
 	if len(bytes.TrimSpace(text)) == 0 {
-		return nil
+		return out
 	}
-	return yaml.UnmarshalWithOptions(text, into, yaml.Strict())
+	err := yaml.UnmarshalWithOptions(text, &out, yaml.Strict())
+	if err == nil {
+		return out
+	}
+	rest, perr := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	for n := 0; err != nil && n < maxMistakes; n++ {
+		at := tokenOf(err)
+		bad := p.src.explain(err)
+		p.add(bad, bad.Key)
+		if perr != nil || at == nil || at.Position == nil || len(rest.Docs) == 0 || !prune(rest.Docs[0].Body, at.Position) {
+			break
+		}
+		out = def()
+		err = yaml.NodeToValue(rest.Docs[0].Body, &out, yaml.Strict())
+	}
+	return out
+}
+
+// tokenOf is where an error of the library is.
+func tokenOf(err error) *token.Token {
+	if any := yaml.Error(nil); errors.As(err, &any) {
+		return any.GetToken()
+	}
+	return nil
 }
 
 // source tells where in the file a key stands.
@@ -145,9 +180,42 @@ func (s *source) at(t *token.Token) string {
 	return fmt.Sprintf("%s:%d: ", s.name, t.Position.Line)
 }
 
+// parse reads what the text is made of. Where it is no YAML at all nothing else can be said of it.
+func (s *source) parse(text []byte) error {
+	var err error
+	if s.tree, err = parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey()); err == nil {
+		return nil
+	}
+	m := s.explain(err)
+	if t := tokenOf(err); m.Key == "" && t != nil && t.Position != nil {
+		if m.Key = nearKey(text, t.Position.Line); m.Key != "" && !strings.Contains(m.Error(), m.Key) {
+			m.err = fmt.Errorf("%w (near %s)", m.err, m.Key)
+		}
+	}
+	return m
+}
+
+// nearKey is the path to the last key at or above a line, by how far lines are indented.
+func nearKey(text []byte, line int) string {
+	lines := strings.Split(string(text), "\n")
+	var path []string
+	below := math.MaxInt
+	for i := min(line, len(lines)) - 1; i >= 0 && below > 0; i-- {
+		m := keyLine.FindStringSubmatch(lines[i])
+		if m == nil || len(m[1]) >= below {
+			continue
+		}
+		path, below = append(path, m[2]), len(m[1])
+	}
+	slices.Reverse(path)
+	return strings.Join(path, ".")
+}
+
+var keyLine = regexp.MustCompile(`^(\s*)(?:- )?["']?([\w.*-]+)["']?\s*:(?:\s|$)`)
+
 // bad is the error of one key, given as its path: voice.range, or hosts."example.net".try where a key has dots.
-func (s *source) bad(key, format string, args ...any) error {
-	where := s.at(nil)
+func (s *source) bad(key, format string, args ...any) *Mistake {
+	var at *token.Token
 	if s.tree != nil {
 		var parts []string
 		for i, part := range strings.Split(key, `"`) {
@@ -163,16 +231,26 @@ func (s *source) bad(key, format string, args ...any) error {
 				b = b.Child(part)
 			}
 			if n, err := b.Build().FilterFile(s.tree); err == nil {
-				where = s.at(n.GetToken())
+				at = n.GetToken()
 				break
 			}
 		}
 	}
-	return fmt.Errorf("%s%s: %w", where, key, fmt.Errorf(format, args...))
+	return s.mistake(at, key, "%s: %w", key, fmt.Errorf(format, args...))
+}
+
+// mistake is an error at a token, nil: anywhere.
+func (s *source) mistake(at *token.Token, key, format string, args ...any) *Mistake {
+	m := &Mistake{File: s.name, Key: key}
+	if at != nil && at.Position != nil && s.name != "" {
+		m.Line = at.Position.Line
+	}
+	m.err = fmt.Errorf("%s"+format, append([]any{s.at(at)}, args...)...)
+	return m
 }
 
 // explain turns the library's errors into one line each.
-func (s *source) explain(err error) error {
+func (s *source) explain(err error) *Mistake {
 	var (
 		unknown *yaml.UnknownFieldError
 		kind    *yaml.TypeError
@@ -180,11 +258,11 @@ func (s *source) explain(err error) error {
 		twice   *yaml.DuplicateKeyError
 		any     yaml.Error
 	)
-	named := func(t *token.Token) string {
-		if path, _ := s.where(t); path != "" {
-			return path + ": "
+	named := func(path string) string {
+		if path != "" {
+			path += ": "
 		}
-		return ""
+		return path
 	}
 	switch {
 	case errors.As(err, &unknown):
@@ -200,13 +278,14 @@ func (s *source) explain(err error) error {
 		} else if all := own(section); len(all) > 0 && len(all) <= 12 {
 			hint += "; there are " + strings.Join(all, ", ")
 		}
-		return fmt.Errorf("%s%sunknown key %q: %s", s.at(unknown.Token), in, key, hint)
+		return s.mistake(unknown.Token, path, "%sunknown key %q: %s", in, key, hint)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s%s%q is not a %s", s.at(kind.Token), named(kind.Token), kind.Token.Value, plain(kind.DstType))
+		path, _ := s.where(kind.Token)
+		return s.mistake(kind.Token, path, "%s%q is not a %s", named(path), kind.Token.Value, plain(kind.DstType))
 	case errors.As(err, &form):
 		path, of := s.where(form.Token)
 		if of != nil && path != "" {
-			return fmt.Errorf("%s%s: %s", s.at(form.Token), path, formOf(of, form.Token.Value))
+			return s.mistake(form.Token, path, "%s: %s", path, formOf(of, form.Token.Value))
 		}
 		what := "write a section with keys of its own"
 		if form.Expected == ast.SequenceType {
@@ -214,18 +293,23 @@ func (s *source) explain(err error) error {
 		} else if looksLikeTOML(s.tree) {
 			what = "this is no YAML; the settings of another program do not fit: see earshot.yml of the release for ours"
 		}
-		return fmt.Errorf("%s%s", s.at(form.Token), what)
+		return s.mistake(form.Token, path, "%s", what)
 	case errors.As(err, &twice):
-		return fmt.Errorf("%s%s", s.at(twice.Token), twice.Message)
+		path, _ := s.where(twice.Token)
+		return s.mistake(twice.Token, path, "%s", twice.Message)
 	case errors.As(err, &any):
 		message := any.GetMessage()
 		if strings.Contains(message, "'\t'") {
 			message += ": indent with spaces"
 		}
-		return fmt.Errorf("%s%s", s.at(any.GetToken()), message)
+		path, _ := s.where(any.GetToken())
+		if strings.HasPrefix(message, "mapping key ") { // that is there twice, and named
+			return s.mistake(any.GetToken(), path, "%s", message)
+		}
+		return s.mistake(any.GetToken(), path, "%s%s", named(path), message)
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n")
-	return fmt.Errorf("%s%s", s.at(nil), text)
+	return s.mistake(nil, "", "%s", text)
 }
 
 // formOf says how to write a value of a type.
@@ -321,56 +405,48 @@ const Prefix = "EARSHOT_"
 // whose value is then YAML.
 func Variables() []string {
 	var out []string
-	walk(reflect.ValueOf(&Config{}).Elem(), Prefix[:len(Prefix)-1], func(name string, _ reflect.Value) error {
-		out = append(out, name)
-		return nil
-	})
+	walk(reflect.ValueOf(&Config{}).Elem(), Prefix[:len(Prefix)-1], "", func(name, _ string, _ reflect.Value) { out = append(out, name) })
 	sort.Strings(out)
 	return out
 }
 
-func walk(v reflect.Value, name string, fn func(string, reflect.Value) error) error {
+// walk calls fn for every key below v, with the variable's name and the path.
+func walk(v reflect.Value, name, path string, fn func(name, path string, field reflect.Value)) {
 	for f, field := range v.Fields() {
 		key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
-		full := name + "_" + strings.ToUpper(strings.ReplaceAll(key, "-", "_"))
-		if err := fn(full, field); err != nil {
-			return err
-		}
+		full, below := name+"_"+strings.ToUpper(strings.ReplaceAll(key, "-", "_")), strings.TrimPrefix(path+"."+key, ".")
+		fn(full, below, field)
 		if field.Kind() == reflect.Struct {
-			if err := walk(field, full, fn); err != nil {
-				return err
-			}
+			walk(field, full, below, fn)
 		}
 	}
-	return nil
 }
 
 // overlay lays the environment over c. A name of ours that is no key is a
 // note and not an error: orchestrators inject EARSHOT_PORT and the like for
 // a service of that name.
-func overlay(c *Config, environ []string) (notes []string, err error) {
+func overlay(p *problems, c *Config, environ []string) (notes []string) {
 	env := map[string]string{}
 	for _, kv := range environ {
 		if name, value, ok := strings.Cut(kv, "="); ok && strings.HasPrefix(name, Prefix) {
 			env[name] = value
 		}
 	}
-	err = walk(reflect.ValueOf(c).Elem(), Prefix[:len(Prefix)-1], func(name string, field reflect.Value) error {
+	walk(reflect.ValueOf(c).Elem(), Prefix[:len(Prefix)-1], "", func(name, key string, field reflect.Value) {
 		value, ok := env[name]
 		if !ok {
-			return nil
+			return
 		}
 		delete(env, name)
 		if field.Kind() == reflect.String {
 			field.SetString(value)
-			return nil
+			return
 		}
 		if err := yaml.UnmarshalWithOptions([]byte(value), field.Addr().Interface(), yaml.Strict()); err != nil {
 			in := &source{root: field.Type()}
 			in.tree, _ = parser.ParseBytes([]byte(value), 0)
-			return fmt.Errorf("environment variable %s: %w", name, in.explain(err))
+			p.add(fmt.Errorf("environment variable %s: %w", name, in.explain(err)), key)
 		}
-		return nil
 	})
 	for name := range env {
 		hint := ""
@@ -380,5 +456,5 @@ func overlay(c *Config, environ []string) (notes []string, err error) {
 		notes = append(notes, fmt.Sprintf("environment variable %s is no setting%s", name, hint))
 	}
 	sort.Strings(notes)
-	return notes, err
+	return notes
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// checkServers checks what servers may do to players, and who may join them.
-func (l *Loaded) checkServers(bad func(key, format string, args ...any), oneOf func(key, value string, words ...string)) (warnings []string) {
-	may := func(key, value string) { oneOf(key, value, "allow", "refuse") }
-	oneOf("bungeecord", l.BungeeCord, "full", "self", "off")
+// checkPlugins checks what servers may do to players, and who may join them.
+func (l *Loaded) checkPlugins(p *problems) {
+	may := func(key, value string) { p.oneOf(key, value, "allow", "refuse") }
+	p.oneOf("bungeecord", l.BungeeCord, "full", "self", "off")
 	may("server-transfers", l.ServerTransfers)
 	may("server-cookies", l.ServerCookies)
 	var full []string
@@ -19,7 +19,7 @@ func (l *Loaded) checkServers(bad func(key, format string, args ...any), oneOf f
 		mode := l.BungeeCord
 		if s.BungeeCord != "" {
 			mode = s.BungeeCord
-			oneOf(key+".bungeecord", mode, "full", "self", "off")
+			p.oneOf(key+".bungeecord", mode, "full", "self", "off")
 		}
 		if mode == "full" {
 			full = append(full, name)
@@ -32,14 +32,13 @@ func (l *Loaded) checkServers(bad func(key, format string, args ...any), oneOf f
 		}
 	}
 	if len(full) > 0 {
-		warnings = append(warnings, fmt.Sprintf("bungeecord: full: plugins on %s may move, message and kick the players of every server", strings.Join(full, ", ")))
+		p.warn(fmt.Sprintf("bungeecord: full: plugins on %s may move, message and kick the players of every server", strings.Join(full, ", ")))
 	}
 	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
 		for _, server := range l.Hosts[name].Lite {
 			if s, _ := l.server(server); s.Restricted {
-				bad(`hosts."`+name+`".lite`, "server %s is restricted, and who comes by lite has no name to have permissions by: take one of the two away", server)
+				p.bad(`hosts."`+name+`".lite`, "server %s is restricted, and who comes by lite has no name to have permissions by: take one of the two away", server)
 			}
 		}
 	}
-	return warnings
 }

@@ -54,35 +54,35 @@ func (s URLs) GoString() string { return s.String() }
 func (s URLs) MarshalYAML() (any, error) { return s.String(), nil }
 
 // checkState checks what concerns the state. It says nothing of what a URL is that cannot be read: it may be a password.
-func (l *Loaded) checkState(bad func(key, format string, args ...any)) {
+func (l *Loaded) checkState(p *problems) {
 	s := &l.State
 	if s.URL != "" {
 		for raw := range strings.SplitSeq(string(s.URL), ",") {
 			u, err := url.Parse(strings.TrimSpace(raw))
 			if err != nil || u.Hostname() == "" || (u.Scheme != "nats" && u.Scheme != "tls" && u.Scheme != "ws" && u.Scheme != "wss") {
-				bad("state.url", "is no URL of a NATS server: write nats://host:4222, tls://host:4222, or several of them separated by commas")
+				p.bad("state.url", "is no URL of a NATS server: write nats://host:4222, tls://host:4222, or several of them separated by commas")
 			}
 		}
 	} else if s.CredentialsFile != "" || s.User != "" || s.Password != "" || s.Token != "" || s.RootCA != "" || s.Certificate != "" {
-		bad("state", "says how to log in, but not where: add url: nats://host:4222")
+		p.bad("state", "says how to log in, but not where: add url: nats://host:4222")
 	}
 	if s.Password != "" && s.User == "" {
-		bad("state.password", "is of no user: add user")
+		p.bad("state.password", "is of no user: add user")
 	}
 	if (s.Certificate == "") != (s.Key == "") {
-		bad("state", "needs both certificate and key")
+		p.bad("state", "needs both certificate and key")
 	}
 	for key, file := range map[string]string{"credentials-file": s.CredentialsFile, "root-ca": s.RootCA, "certificate": s.Certificate, "key": s.Key} {
 		if file != "" {
 			if _, err := os.Stat(file); err != nil {
-				bad("state."+key, "cannot be used: %w", err)
+				p.bad("state."+key, "cannot be used: %w", err)
 			}
 		}
 	}
 	if s.Names < 0 || s.Names > maxNames {
-		bad("state.names", "%d: 0 (none) to %d", s.Names, maxNames)
+		p.bad("state.names", "%d: 0 (none) to %d", s.Names, maxNames)
 	}
 	if s.Replicas < 1 || s.Replicas > 5 {
-		bad("state.replicas", "%d: 1 to 5", s.Replicas)
+		p.bad("state.replicas", "%d: 1 to 5", s.Replicas)
 	}
 }

@@ -40,22 +40,24 @@ type Version struct {
 
 // LoadVersions reads the folder of versions alone.
 func LoadVersions(dir string) (*Loaded, error) {
-	l := &Loaded{}
-	return l, l.versions(dir)
+	l, p := &Loaded{}, &problems{src: &source{}}
+	l.versions(p, dir)
+	return l, Join(p.all...)
 }
 
 // maxVersionFile bounds such a file, in bytes. A report of the game has some 30 kB.
 const maxVersionFile = 1 << 20
 
 // versions reads the folder. Files that do not end in .json are none of ours.
-func (l *Loaded) versions(dir string) error {
+func (l *Loaded) versions(p *problems, dir string) {
 	folder := filepath.Join(dir, VersionsName)
 	l.Files = append(l.Files, folder)
 	files, err := os.ReadDir(folder)
 	if os.IsNotExist(err) {
-		return nil
+		return
 	} else if err != nil {
-		return fmt.Errorf("%s: cannot read the folder: %w", VersionsName, err)
+		p.add(fmt.Errorf("%s: cannot read the folder: %w", VersionsName, err), "")
+		return
 	}
 	by := map[int]string{}
 	for _, f := range files {
@@ -66,23 +68,25 @@ func (l *Loaded) versions(dir string) error {
 		l.Files = append(l.Files, name)
 		text, err := readBounded(name)
 		if err != nil {
-			return fmt.Errorf("cannot read the version: %w", err)
+			p.add(fmt.Errorf("cannot read the version: %w", err), "")
+			continue
 		}
 		if len(text) == 0 {
 			continue // it is just being written, as by earshot versions 777 > versions/900.json
 		}
 		v, err := ParseVersion(name, text)
 		if err != nil {
-			return err
+			p.add(err, "")
+			continue
 		}
 		if other, twice := by[v.Protocol]; twice {
-			return fmt.Errorf("%s: protocol %d is in %s as well: keep one of them", name, v.Protocol, other)
+			p.add(fmt.Errorf("%s: protocol %d is in %s as well: keep one of them", name, v.Protocol, other), "")
+			continue
 		}
 		by[v.Protocol] = name
 		l.Versions = append(l.Versions, v)
 	}
 	slices.SortFunc(l.Versions, func(a, b *Version) int { return cmp.Compare(a.Protocol, b.Protocol) })
-	return nil
 }
 
 func readBounded(name string) ([]byte, error) {

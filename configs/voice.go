@@ -98,11 +98,34 @@ const (
 	maxTier  = 16
 )
 
-// check calls bad for each setting that cannot be right.
-func (v *Voice) check(bad func(key, format string, args ...any)) {
+// checkVoice checks voice.
+func (l *Loaded) checkVoice(p *problems) {
+	v := &l.Voice
+	if v.PublicURL != "" {
+		if _, err := BaseURL(v.PublicURL); err != nil {
+			p.bad("voice.public-url", "%w", err)
+		}
+	}
+	for _, o := range v.Origins {
+		p.link("voice.allowed-origins", o)
+		if u, err := url.Parse(o); err == nil && (strings.Trim(u.Path, "/") != "" || u.User != nil) {
+			p.bad("voice.allowed-origins", "%q has a path, which browsers do not name: write %s://%s", o, u.Scheme, u.Host)
+		}
+	}
+	far := func(key string, blocks float64) {
+		if !(blocks >= 0 && blocks <= maxRange) {
+			p.bad(key, "%v is no range: 0 to %d blocks", blocks, maxRange)
+		}
+	}
+	far("voice.range", v.Range)
+	for _, w := range slices.Sorted(maps.Keys(v.Worlds)) {
+		far(`voice.worlds."`+w+`"`, v.Worlds[w])
+	}
+	p.oneOf("voice.spectators", v.Spectators, "nobody", "spectators", "everyone")
+	p.oneOf("voice.visibility", v.Visibility, "seen", "tab-list", "everyone")
 	tier := func(key string, f float64) {
 		if !(f >= 0 && f <= maxTier) {
-			bad(key, "%v is no factor: 0 (off) to %d", f, maxTier)
+			p.bad(key, "%v is no factor: 0 (off) to %d", f, maxTier)
 		}
 	}
 	tier("voice.whisper", v.Whisper)
@@ -110,35 +133,33 @@ func (v *Voice) check(bad func(key, format string, args ...any)) {
 	for _, name := range slices.Sorted(maps.Keys(v.Regions)) {
 		r, key := v.Regions[name], "voice.regions."+name
 		if r.World == "" {
-			bad(key, "has no world: add world: \"minecraft:overworld\", or with its server in front")
+			p.bad(key, "has no world: add world: \"minecraft:overworld\", or with its server in front")
 		}
 		if r.From == r.To {
-			bad(key, "has no size: write two corners, from: [x, y, z] and to: [x, y, z]")
+			p.bad(key, "has no size: write two corners, from: [x, y, z] and to: [x, y, z]")
 		}
-		if !(r.Range >= 0 && r.Range <= maxRange) {
-			bad(key+".range", "%v is no range: 0 to %d blocks", r.Range, maxRange)
-		}
+		far(key+".range", r.Range)
 	}
 	if v.Groups.Max < 0 {
-		bad("voice.groups.max-groups", "must not be negative; 0 is no limit")
+		p.bad("voice.groups.max-groups", "must not be negative; 0 is no limit")
 	}
 	if v.Groups.Members < 0 {
-		bad("voice.groups.max-members", "must not be negative; 0 is no limit")
+		p.bad("voice.groups.max-members", "must not be negative; 0 is no limit")
 	}
 	if v.Groups.Owned < 0 {
-		bad("voice.groups.max-persistent", "must not be negative; 0 is no limit")
+		p.bad("voice.groups.max-persistent", "must not be negative; 0 is no limit")
 	}
 	if v.Groups.UnusedDays < 0 || v.Groups.UnusedDays > maxUnused {
-		bad("voice.groups.unused-days", "%d: 1 to %d days; 0 is for ever", v.Groups.UnusedDays, maxUnused)
+		p.bad("voice.groups.unused-days", "%d: 1 to %d days; 0 is for ever", v.Groups.UnusedDays, maxUnused)
 	}
 	for _, t := range v.Groups.Types {
 		if !slices.Contains(GroupTypes, t) {
-			bad("voice.groups.types", "%q is not one of %s", t, strings.Join(GroupTypes, ", "))
+			p.bad("voice.groups.types", "%q is not one of %s", t, strings.Join(GroupTypes, ", "))
 		}
 	}
 	player := func(key, id string) {
 		if _, err := uuid.Parse(id); err != nil {
-			bad(key, "%q is no UUID of a player: write the UUID here, or use the name with /voice domain, listen and edge", id)
+			p.bad(key, "%q is no UUID of a player: write the UUID here, or use the name with /voice domain, listen and edge", id)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Domains)) {
@@ -149,14 +170,14 @@ func (v *Voice) check(bad func(key, format string, args ...any)) {
 	for _, l := range v.Listens {
 		player("voice.listens", l.Listener)
 		if _, ok := v.Domains[l.Domain]; !ok {
-			bad("voice.listens", "there is no domain %q: declare it under voice.domains, if only as []", l.Domain)
+			p.bad("voice.listens", "there is no domain %q: declare it under voice.domains, if only as []", l.Domain)
 		}
 	}
 	for _, e := range v.Edges {
 		player("voice.edges", e.Speaker)
 		player("voice.edges", e.Listener)
 		if e.Speaker == e.Listener {
-			bad("voice.edges", "%s cannot hear himself", e.Speaker)
+			p.bad("voice.edges", "%s cannot hear himself", e.Speaker)
 		}
 	}
 }

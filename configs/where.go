@@ -107,3 +107,34 @@ func own(section reflect.Type) (out []string) {
 	}
 	return out
 }
+
+// prune takes the innermost key with its value out of a tree that has something at a position, and tells whether there was
+// one.
+func prune(n ast.Node, at *token.Position) bool {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		for i := len(n.Values) - 1; i >= 0; i-- { // of a key that is there twice, the second
+			v := n.Values[i]
+			if _, _, found := search(v, nil, nil, at); !found {
+				continue
+			}
+			if v.Value == nil || !prune(v.Value, at) {
+				n.Values = append(n.Values[:i], n.Values[i+1:]...)
+			}
+			return true
+		}
+	case *ast.MappingValueNode:
+		return n.Value != nil && prune(n.Value, at)
+	case *ast.SequenceNode:
+		for _, v := range n.Values {
+			if prune(v, at) {
+				return true
+			}
+		}
+	case *ast.AnchorNode:
+		return prune(n.Value, at)
+	case *ast.TagNode:
+		return prune(n.Value, at)
+	}
+	return false
+}

@@ -139,6 +139,28 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
+// TestCheckNamesEveryMistake: a file with several mistakes is mended in one go, and a file that is right is said to be.
+func TestCheckNamesEveryMistake(t *testing.T) {
+	f := filepath.Join(t.TempDir(), "earshot.yml")
+	os.WriteFile(f, []byte("voice:\n  whisper: 99\n  rnage: 3\ntry: [nowhere]\nlog: {level: loud}\nlimits: {pending: 0}\nstatus: {icon: lost.png}\n"), 0o600)
+	for _, command := range []string{"check", "run"} {
+		status, stdout, stderr := earshot(t, nil, command, "--config", f, "--listen", "127.0.0.1:0")
+		lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+		for i, want := range []string{":2: voice.whisper: ", ":3: voice: unknown key", ":4: try: ", ":5: log.level: ", ":6: limits.pending: ", ":7: status.icon: "} {
+			if status != 2 || stdout != "" || len(lines) != 7 || !strings.HasPrefix(lines[i], "earshot: "+f+want) {
+				t.Fatalf("%s: status %d, %q on stdout, and\n%s", command, status, stdout, stderr)
+			}
+		}
+		if lines[6] != "earshot: 6 mistakes" {
+			t.Errorf("%s: %q", command, lines[6])
+		}
+	}
+	os.WriteFile(f, []byte("online: true\n"), 0o600)
+	if status, stdout, stderr := earshot(t, nil, "check", "--config", f); status != 0 || !strings.HasPrefix(stdout, "# No mistakes.") || stderr != "" {
+		t.Errorf("status %d, %s\n%s", status, stdout, stderr)
+	}
+}
+
 // TestAnswers: what the program says of itself.
 func TestAnswers(t *testing.T) {
 	for _, args := range [][]string{{"--help"}, {"-h"}, {"help"}, {"run", "--help"}} {

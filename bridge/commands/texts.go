@@ -400,29 +400,34 @@ func English() map[string]string {
 
 // NewTexts adds languages to English, by tags as clients give them: de for all who speak German, de_at before it. What
 // a language leaves out is in English; en changes English itself. A template is MiniMessage and may use the <values>
-// that the English one has. The error names the language and key at fault.
+// that the English one has. The error is of all that is wrong, each beginning with the language and the key.
 func NewTexts(languages map[string]map[string]string) (*Texts, error) {
+	var wrong []error
 	t := &Texts{map[string]map[key]string{}}
 	for _, tag := range slices.Sorted(maps.Keys(languages)) {
 		lang := map[key]string{}
 		for _, k := range slices.Sorted(maps.Keys(languages[tag])) {
 			template, have := languages[tag][k], english[key(k)]
 			if have == "" {
-				return nil, fmt.Errorf("%s.%s: there is no such text; earshot texts prints all there are", tag, k)
+				wrong = append(wrong, fmt.Errorf("%s.%s: there is no such text; earshot texts prints all there are", tag, k))
+				continue
 			}
 			allowed := values(have)
 			for _, v := range values(template) {
 				if !slices.Contains(allowed, v) {
-					return nil, fmt.Errorf("%s.%s: <%s> is neither a tag nor a value here; values are %v", tag, k, v, allowed)
+					wrong = append(wrong, fmt.Errorf("%s.%s: <%s> is neither a tag nor a value here; values are %v", tag, k, v, allowed))
 				}
 			}
 			lang[key(k)] = template
 		}
 		tag = strings.ToLower(tag)
 		if t.languages[tag] != nil {
-			return nil, fmt.Errorf("%s: this language is there twice, in another case", tag)
+			wrong = append(wrong, fmt.Errorf("%s: this language is there twice, in another case", tag))
 		}
 		t.languages[tag] = lang
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
 	}
 	return t, nil
 }

@@ -77,6 +77,15 @@ type Network struct {
 // New checks everything that can be checked without listening: certificate, icon and texts are read here, so that nothing
 // starts by halves. It notes in l what is probably not meant.
 func New(l *configs.Loaded, opt Options) (*Network, error) {
+	n := newNetwork(l, opt)
+	var err error
+	if n.now, err = n.compile(l, nil); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+func newNetwork(l *configs.Loaded, opt Options) *Network {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
@@ -88,11 +97,7 @@ func New(l *configs.Loaded, opt Options) (*Network, error) {
 	n.voices = &voices{world: n.world}
 	n.builtin = limbo.New(limbo.Config{Log: n.log.With("room", "limbo")})
 	n.files, n.tried = l.Files, stamp(l.Files)
-	var err error
-	if n.now, err = n.compile(l); err != nil {
-		return nil, err
-	}
-	return n, nil
+	return n
 }
 
 // Commands returns the commands that are in force, for a console.

@@ -17,16 +17,18 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 )
 
-// compileCommands makes the commands of a policy.
-func (n *Network) compileCommands(p *policy) (err error) {
+// compileCommands makes the commands of a policy, and notes what is wrong.
+func (n *Network) compileCommands(p *policy, wrong *faults) {
 	cfg := commands.Config{
 		Network: operations{n}, Past: past{n}, Hubs: p.hubs, Aliases: p.aliases,
 		Program: commands.Program{Version: n.opt.Version, Status: n.status, Reload: n.Reload, Dump: n.dump, Drain: n.drain, Shutdown: n.shutdown},
 		Allowed: func(who commands.Player, permission string) bool { return n.players.allowed(who, permission) },
 		Alert:   func(t packet.Text) { n.controller.log.Info("alert", "text", t.String()) },
 	}
+	var err error
 	if cfg.Texts, err = commands.NewTexts(p.texts); err != nil {
-		return fmt.Errorf("languages: %w", err)
+		wrong.texts(err)
+		cfg.Texts = nil
 	}
 	if p.talk {
 		cfg.Voice = n.voices
@@ -35,9 +37,8 @@ func (n *Network) compileCommands(p *policy) (err error) {
 		cfg.Log = n.controller.log
 	}
 	if p.commands, err = commands.New(cfg); err != nil {
-		return fmt.Errorf("commands: %w", err)
+		wrong.add(at("commands.aliases", err))
 	}
-	return nil
 }
 
 // operations is the network as commands see it.

@@ -2,7 +2,8 @@ package network
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -38,6 +39,7 @@ type policy struct {
 }
 
 func newPolicy(l *configs.Loaded, servers []backend.Server) (p policy, err error) {
+	var wrong []error
 	c := &l.Commands
 	p = policy{
 		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled,
@@ -50,24 +52,21 @@ func newPolicy(l *configs.Loaded, servers []backend.Server) (p policy, err error
 		p.welcome = &packet.Text{}
 	} else if m != "" {
 		text, err := parse("limbo.message", m)
-		if err != nil {
-			return p, err
-		}
+		wrong = append(wrong, err)
 		p.welcome = &text
 	}
-	if p.mode, err = bungee.ParseMode(l.BungeeCord); err != nil {
-		return p, fmt.Errorf("bungeecord: %w", err)
-	}
-	for name, s := range l.Servers {
+	p.mode, err = bungee.ParseMode(l.BungeeCord)
+	wrong = append(wrong, at("bungeecord", err))
+	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
+		s := l.Servers[name]
 		if s.BungeeCord == "" {
 			continue
 		}
-		if p.modes[strings.ToLower(name)], err = bungee.ParseMode(s.BungeeCord); err != nil {
-			return p, fmt.Errorf("servers.%s.bungeecord: %w", name, err)
-		}
+		p.modes[strings.ToLower(name)], err = bungee.ParseMode(s.BungeeCord)
+		wrong = append(wrong, at("servers."+name+".bungeecord", err))
 	}
 	p.list(l.Try, servers)
-	return p, nil
+	return p, errors.Join(wrong...)
 }
 
 // list puts the servers into the order in which they are shown: that of the try list, then by name. The built-in world

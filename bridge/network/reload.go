@@ -100,7 +100,7 @@ func (n *Network) Reload(ctx context.Context) (changes, restart []string, err er
 	}
 	all := configs.Changes(&now.conf.Config, &l.Config)
 	l.Keep(&now.conf.Config)
-	next, err := n.compile(l)
+	next, err := n.compile(l, nil)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -62,41 +62,37 @@ type port struct {
 	exempt    []netip.Prefix
 }
 
-// newSettings reads the files that a configuration names, and fails where something cannot be used.
+// newSettings reads the files that a configuration names, and fails where something cannot be used: the error is of all that
+// cannot.
 func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s = &settings{conf: l, log: l.Log, perms: permissions(&l.Permissions)}
-	if l.TLS.Certificate != "" {
+	var all []error
+	note := func(err error) { all = append(all, err) }
+	if l.TLS.Certificate != "" && l.TLS.Key != "" {
 		cert, err := tls.LoadX509KeyPair(l.TLS.Certificate, l.TLS.Key)
 		if err != nil {
-			return nil, fmt.Errorf("tls: cannot use the certificate: %w", err)
+			note(at("tls", fmt.Errorf("cannot use the certificate: %w", err)))
 		}
 		s.cert = &cert
 	}
-	if s.versions, err = Versions(l); err != nil {
-		return nil, err
-	}
-	if s.proxy, err = proxySettings(l); err != nil {
-		return nil, err
-	}
-	if s.voice, err = voiceConfig(&l.Voice); err != nil {
-		return nil, err
-	}
-	if err := s.reach(l); err != nil {
-		return nil, err
-	}
-	if s.sights, s.sight, err = sights(l); err != nil {
-		return nil, err
-	}
+	s.versions, err = Versions(l)
+	note(err)
+	s.proxy, err = proxySettings(l)
+	note(err)
+	s.voice, err = voiceConfig(&l.Voice)
+	note(err)
+	note(s.reach(l))
+	s.sights, s.sight, err = sights(l)
+	note(err)
 	s.invite = invite.Terms{PublicURL: s.public, TLS: s.cert != nil, Off: !l.Voice.Enabled}
-	if s.policy, err = newPolicy(l, s.proxy.Servers); err != nil {
-		return nil, err
-	}
+	s.policy, err = newPolicy(l, s.proxy.Servers)
+	note(err)
 	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // checked by Load, as are these
 	s.fronts, _ = configs.Prefixes(l.HTTPProxies)
 	s.visitors = l.Limits.HTTP
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
 	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
-	return s, nil
+	return s, errors.Join(all...)
 }
 
 // reach works out by which names and URLs the program is reached, as far as the settings tell.
@@ -120,11 +116,11 @@ func (s *settings) reach(l *configs.Loaded) error {
 	}
 	base, err := configs.BaseURL(l.Voice.PublicURL)
 	if err != nil {
-		return fmt.Errorf("voice.public-url: %w", err)
+		return at("voice.public-url", err)
 	}
 	u, err := url.Parse(base)
 	if err != nil {
-		return fmt.Errorf("voice.public-url: %w", err)
+		return at("voice.public-url", err)
 	}
 	add(u.Hostname())
 	s.public, s.prefix = base, u.Path
@@ -133,20 +129,21 @@ func (s *settings) reach(l *configs.Loaded) error {
 	return nil
 }
 
-// compile makes of settings what takes time or can fail still, so that nothing is left to fail when they are applied.
-func (n *Network) compile(l *configs.Loaded) (*settings, error) {
+// compile makes of settings what takes time or can fail still, so that nothing is left to fail when they are applied. Its
+// error is of all that is wrong, besides what loaded is about: what [configs.Load] said.
+func (n *Network) compile(l *configs.Loaded, loaded error) (*settings, error) {
+	wrong := newFaults(l, loaded)
 	s, err := newSettings(l)
-	if err != nil {
+	wrong.add(err)
+	if _, err := perm.New(s.perms); err != nil {
+		wrong.permissions(err)
+	}
+	n.compileCommands(&s.policy, wrong)
+	if err := configs.Join(wrong.all...); err != nil || loaded != nil {
 		return nil, err
 	}
 	p := s.proxy
 	p.Servers = append(p.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: n.builtin.Dial, Limbo: true})
-	if _, err := perm.New(s.perms); err != nil {
-		return nil, err
-	}
-	if err := n.compileCommands(&s.policy); err != nil {
-		return nil, err
-	}
 	newer := s.policy.commands.Texts().Say("", "newer") // nobody knows the language of somebody who looks at the server list
 	p.Status.Newer = newer
 	p.ByHost = slices.Clone(p.ByHost)
@@ -250,8 +247,5 @@ func rate(r configs.Rate) limit.Rate { return limit.Rate{PerSecond: r.PerSecond,
 // parse reads a text of the configuration.
 func parse(key, s string) (packet.Text, error) {
 	t, err := packet.ParseText(s)
-	if err != nil {
-		return t, fmt.Errorf("%s: %w", key, err)
-	}
-	return t, nil
+	return t, at(key, err)
 }

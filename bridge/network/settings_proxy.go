@@ -2,7 +2,7 @@ package network
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -19,6 +19,8 @@ import (
 
 // proxySettings are what the proxy goes by.
 func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
+	var wrong []error
+	note := func(key string, err error) { wrong = append(wrong, at(key, err)) }
 	t := l.Timeouts
 	s.Settings = session.Settings{
 		Online: l.Online, AcceptTransfers: l.Transfers, BehindProxy: len(l.Proxy.Trusted) > 0, Unknown: unknownVersions(l.NewerVersions), HideAddresses: !l.Log.Addresses,
@@ -35,41 +37,38 @@ func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 		c := l.Servers[name]
 		mode, err := backend.ParseMode(c.Forwarding)
 		if err != nil {
-			return s, fmt.Errorf("servers.%s.forwarding: %w", name, err)
+			note("servers."+name+".forwarding", err)
+			continue
 		}
 		b := backend.Server{
 			Name: name, Address: c.Address, Forwarding: mode, Secret: []byte(c.Secret), SendProxy: c.SendProxy, Floodgate: c.Floodgate,
 			Restricted: c.Restricted, NoTransfers: cmp.Or(c.Transfers, l.ServerTransfers) == "refuse", NoCookies: cmp.Or(c.Cookies, l.ServerCookies) == "refuse",
 		}
 		if err := b.Validate(); err != nil {
-			return s, fmt.Errorf("servers.%s: %w", name, err)
+			note("servers."+name, err)
 		}
 		s.Servers = append(s.Servers, b)
 	}
-	if err := fallback(&s.Settings, l); err != nil {
-		return s, err
-	}
+	wrong = append(wrong, fallback(&s.Settings, l))
 	s.Auth.SessionURLs = []string{l.SessionServer}
 	s.Auth.Timeout = time.Duration(t.SessionServer)
-	if s.Status, err = statusSettings("status", l.Status); err != nil {
-		return s, err
-	}
+	s.Status, err = statusSettings(func(setting string) string { return "status." + setting }, l.Status)
+	wrong = append(wrong, err)
 	s.PingCache = time.Duration(l.Status.Cache)
-	if s.ByHost, err = hostSettings(&l.Config); err != nil {
-		return s, err
-	}
+	s.ByHost, err = hostSettings(&l.Config)
+	wrong = append(wrong, err)
 	s.Logins, s.Pings, s.Pending = rate(l.Limits.Logins), rate(l.Limits.Status), l.Limits.Pending
 	s.Exempt, _ = configs.Prefixes(l.Limits.Exempt)
 	if l.Bedrock.KeyFile != "" {
 		s.Bedrock = &session.Bedrock{Prefix: l.Bedrock.Prefix}
 		s.Bedrock.Trusted, _ = configs.Prefixes(l.Bedrock.Trusted)
 		if s.Bedrock.Key, err = floodgate.LoadKey(l.Bedrock.KeyFile); err != nil {
-			return s, fmt.Errorf("bedrock.key-file: %w", err)
+			note("bedrock.key-file", err)
 		}
 		// Many players may come from there, and Geyser asks for the server list on its own.
 		s.Exempt = append(s.Exempt, s.Bedrock.Trusted...)
 	}
-	return s, nil
+	return s, errors.Join(wrong...)
 }
 
 // unknownVersions is what becomes of clients of versions that nobody knows.
@@ -81,7 +80,7 @@ func unknownVersions(s string) session.Unknown {
 func fallback(s *session.Settings, l *configs.Loaded) error {
 	strategy, err := session.ParseStrategy(l.Fallback.Strategy)
 	if err != nil {
-		return fmt.Errorf("fallback.strategy: %w", err)
+		return at("fallback.strategy", err)
 	}
 	f := l.Fallback
 	s.Fallback = session.Fallback{
@@ -93,40 +92,44 @@ func fallback(s *session.Settings, l *configs.Loaded) error {
 	return nil
 }
 
-// statusSettings are what the server list shows, by the section under key.
-func statusSettings(key string, c configs.Status) (s proxy.Status, err error) {
+// statusSettings are what the server list shows. key is the path of a setting.
+func statusSettings(key func(setting string) string, c configs.Status) (s proxy.Status, err error) {
+	var wrong []error
 	s.MaxPlayers = c.MaxPlayers
-	if s.MOTD, err = parse(key+".motd", c.MOTD); err != nil {
-		return s, err
-	}
-	if s.Icon, err = status.LoadIcon(c.Icon); err != nil {
-		return s, fmt.Errorf("%s.icon: %w", key, err)
-	}
+	s.MOTD, err = parse(key("motd"), c.MOTD)
+	wrong = append(wrong, err)
+	s.Icon, err = status.LoadIcon(c.Icon)
+	wrong = append(wrong, at(key("icon"), err))
 	s.HideSample = c.Sample == "off"
 	if c.Sample == "lines" {
 		for _, line := range c.Lines {
-			x, err := parse(key+".sample-lines", line)
-			if err != nil {
-				return s, err
-			}
+			x, err := parse(key("sample-lines"), line)
+			wrong = append(wrong, err)
 			s.Lines = append(s.Lines, x)
 		}
 	}
 	if !slices.Equal(c.Passthrough, []string{"none"}) {
-		s.Pass, err = status.ParseFields(c.Passthrough) // checked by Load
+		s.Pass, err = status.ParseFields(c.Passthrough)
+		wrong = append(wrong, at(key("passthrough"), err))
 	}
-	return s, err
+	return s, errors.Join(wrong...)
 }
 
 // hostSettings are what differs by host name.
 func hostSettings(c *configs.Config) (all []proxy.Host, err error) {
+	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(c.Hosts)) {
-		h := proxy.Host{Host: session.Host{Name: name, Try: c.Hosts[name].Try, Lite: c.Hosts[name].Lite}}
-		if shown, ok := c.HostStatus(c.Hosts[name]); ok {
-			s, err := statusSettings("hosts."+name, shown)
-			if err != nil {
-				return nil, err
-			}
+		own := c.Hosts[name]
+		h := proxy.Host{Host: session.Host{Name: name, Try: own.Try, Lite: own.Lite}}
+		if shown, ok := c.HostStatus(own); ok {
+			has := map[string]bool{"motd": own.MOTD != "", "icon": own.Icon != "", "sample-lines": len(own.Lines) > 0, "passthrough": len(own.Passthrough) > 0}
+			s, err := statusSettings(func(setting string) string {
+				if has[setting] {
+					return `hosts."` + name + `".` + setting
+				}
+				return "status." + setting
+			}, shown)
+			wrong = append(wrong, err)
 			h.Status = &s
 		}
 		all = append(all, h)
@@ -134,5 +137,5 @@ func hostSettings(c *configs.Config) (all []proxy.Host, err error) {
 	if c.UnknownHosts == "refuse" {
 		all = append(all, proxy.Host{Host: session.Host{Name: "*", Refuse: true}})
 	}
-	return all, nil
+	return all, errors.Join(wrong...)
 }

@@ -2,7 +2,7 @@ package network
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
 	"time"
@@ -23,8 +23,13 @@ import (
 
 // voiceConfig is the voice section as the gateway takes it.
 func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
-	if c.Policy.Spectators, err = route.ParseSpectators(v.Spectators); err != nil {
-		return c, err
+	var wrong []error
+	c.Policy.Spectators, err = route.ParseSpectators(v.Spectators)
+	wrong = append(wrong, at("voice.spectators", err))
+	player := func(key, id string) uuid.UUID {
+		is, err := uuid.Parse(id) // checked by Load
+		wrong = append(wrong, at(key, err))
+		return is
 	}
 	c.Policy.Gain = gain.Rules{Default: v.Range, Worlds: make(map[string]float64), Tiers: [talk.Tiers]float64{talk.Whisper: v.Whisper, talk.Shout: v.Shout}}
 	for _, name := range slices.Sorted(maps.Keys(v.Worlds)) {
@@ -48,39 +53,34 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 		c.Groups.Types[talk.GroupType(t)] = slices.Contains(g.Types, word)
 	}
 	for _, name := range slices.Sorted(maps.Keys(v.Domains)) {
-		d := relation.Domain{Name: name}
+		d, key := relation.Domain{Name: name}, `voice.domains."`+name+`"`
 		for _, m := range v.Domains[name] {
-			d.Members = append(d.Members, uuid.MustParse(m)) // checked by Load
+			d.Members = append(d.Members, player(key, m))
 		}
+		wrong = append(wrong, at(key, d.Check()))
 		c.Declared.Domains = append(c.Declared.Domains, d)
 	}
 	for _, l := range v.Listens {
-		c.Declared.Listens = append(c.Declared.Listens, relation.Listen{Listener: uuid.MustParse(l.Listener), Domain: l.Domain})
+		c.Declared.Listens = append(c.Declared.Listens, relation.Listen{Listener: player("voice.listens", l.Listener), Domain: l.Domain})
 	}
 	for _, e := range v.Edges {
-		c.Declared.Edges = append(c.Declared.Edges, relation.Edge{Speaker: uuid.MustParse(e.Speaker), Listener: uuid.MustParse(e.Listener)})
+		c.Declared.Edges = append(c.Declared.Edges, relation.Edge{Speaker: player("voice.edges", e.Speaker), Listener: player("voice.edges", e.Listener)})
 	}
-	for _, d := range c.Declared.Domains {
-		if err := d.Check(); err != nil {
-			return c, err
-		}
-	}
-	return c, nil
+	return c, errors.Join(wrong...)
 }
 
 // sights are the rules by which servers show their players to each other.
 func sights(l *configs.Loaded) (rules map[string]sight.Rule, other sight.Rule, err error) {
 	if other, err = sight.ParseRule(l.Voice.Visibility, ""); err != nil {
-		return nil, other, fmt.Errorf("voice.visibility: %w", err)
+		return nil, other, at("voice.visibility", err)
 	}
+	var wrong []error
 	rules = make(map[string]sight.Rule)
 	first := make(map[string]string) // by address
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		s := l.Servers[name]
 		r, err := sight.ParseRule(cmp.Or(s.Visibility, l.Voice.Visibility), s.Bodies)
-		if err != nil {
-			return nil, other, fmt.Errorf("servers.%s: %w", name, err)
-		}
+		wrong = append(wrong, at("servers."+name, err))
 		if same, ok := first[s.Address]; ok {
 			r.As = same
 		} else {
@@ -88,7 +88,7 @@ func sights(l *configs.Loaded) (rules map[string]sight.Rule, other sight.Rule, e
 		}
 		rules[name] = r
 	}
-	return rules, other, nil
+	return rules, other, errors.Join(wrong...)
 }
 
 // permissions is the section of that name.

@@ -1,6 +1,7 @@
 package network
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -11,17 +12,19 @@ import (
 
 // Versions makes what the files of the folder versions describe.
 func Versions(l *configs.Loaded) (all []*proto.Version, err error) {
+	var wrong []error
 	for _, f := range l.Versions {
 		v, err := proto.Describe(proto.Description{
 			Protocol: int32(f.Protocol), Names: f.Names, Like: int32(f.Like), Packets: f.IDs, Report: f.Report, Traits: f.Traits,
 			Parsers: f.Parsers, PlayerType: int32(f.PlayerType),
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", f.File, err)
+			wrong = append(wrong, fmt.Errorf("%s: %w", f.File, err))
+			continue
 		}
 		all = append(all, v)
 	}
-	return all, nil
+	return all, errors.Join(wrong...)
 }
 
 // redescribed names the files of versions that are new, gone or other than they were.

@@ -11,6 +11,7 @@
 package perm
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -158,22 +159,25 @@ func (p patterns) under(farther patterns) {
 // parse reads a list of nodes.
 func parse(key string, nodes []string) (patterns, error) {
 	p := patterns{}
+	var wrong []error
 	for _, n := range nodes {
 		name, denied := strings.CutPrefix(n, "-")
 		words := strings.Split(strings.ToLower(name), ".")
 		if last := len(words) - 1; words[last] == "*" {
 			words[last] = ""
 		} else if !isWord(words[last]) {
-			return nil, badNode(key, n)
+			wrong = append(wrong, badNode(key, n))
+			continue
 		}
 		if slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return !isWord(w) }) {
-			return nil, badNode(key, n)
+			wrong = append(wrong, badNode(key, n))
+			continue
 		}
 		pattern := strings.Join(words, ".")
 		allowed, twice := p[pattern]
 		p[pattern] = !denied && (allowed || !twice)
 	}
-	return p, nil
+	return p, errors.Join(wrong...)
 }
 
 // Strange is a pattern of a configuration that fits no node there is.
@@ -210,49 +214,50 @@ func badNode(key, node string) error {
 type compiler struct {
 	cfg   Config
 	nodes map[string]patterns // of each group alone
+	wrong []error
 }
 
+func (c *compiler) bad(err error) { c.wrong = append(c.wrong, err) }
+
+// compile makes rules of a Config. Its error is of all that is wrong, each beginning with its key.
 func compile(cfg Config) (*rules, error) {
-	c := &compiler{cfg, map[string]patterns{}}
+	c := &compiler{cfg: cfg, nodes: map[string]patterns{}}
 	done := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Groups)) {
 		key := "permissions.groups." + name
 		p, err := parse(key+".nodes", cfg.Groups[name].Nodes)
-		if err != nil {
-			return nil, err
-		}
+		c.bad(err)
 		c.nodes[name] = p
-		if err := c.climb([]string{name}, done); err != nil {
-			return nil, err
-		}
+		c.climb([]string{name}, done)
 	}
 	r := &rules{byID: map[uuid.UUID]patterns{}, byName: map[string]patterns{}}
-	if err := c.players(r); err != nil {
+	c.players(r)
+	c.levels(r)
+	if err := errors.Join(c.wrong...); err != nil {
 		return nil, err
 	}
-	return r, c.levels(r)
+	return r, nil
 }
 
-// climb fails when a parent of the last group in path does not exist, or leads back into path.
-func (c *compiler) climb(path []string, done map[string]bool) error {
+// climb notes a parent of the last group in path that does not exist, or leads back into path.
+func (c *compiler) climb(path []string, done map[string]bool) {
 	name := path[len(path)-1]
 	if done[name] {
-		return nil
+		return
 	}
 	done[name] = true
 	key := "permissions.groups." + name + ".parents"
 	for _, parent := range c.cfg.Groups[name].Parents {
 		if err := c.known(key, parent); err != nil {
-			return err
+			c.bad(err)
+			continue
 		}
 		if i := slices.Index(path, parent); i >= 0 {
-			return fmt.Errorf("%s: %s goes round in a circle", key, strings.Join(append(path[i:], parent), " → "))
+			c.bad(fmt.Errorf("%s: %s goes round in a circle", key, strings.Join(append(path[i:], parent), " → ")))
+			continue
 		}
-		if err := c.climb(append(slices.Clip(path), parent), done); err != nil {
-			return err
-		}
+		c.climb(append(slices.Clip(path), parent), done)
 	}
-	return nil
 }
 
 func (c *compiler) known(key, group string) error {
@@ -278,19 +283,15 @@ func (c *compiler) add(p patterns, group string, seen map[string]bool) {
 	}
 }
 
-func (c *compiler) players(r *rules) error {
+func (c *compiler) players(r *rules) {
 	same := map[string]patterns{} // most players share what they have with others
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Players)) {
 		player, key := c.cfg.Players[name], "permissions.players."+name
 		own, err := parse(key+".nodes", player.Nodes)
-		if err != nil {
-			return err
-		}
+		c.bad(err)
 		seen := map[string]bool{}
 		for _, g := range player.Groups {
-			if err := c.known(key+".groups", g); err != nil {
-				return err
-			}
+			c.bad(c.known(key+".groups", g))
 			c.add(own, g, seen)
 		}
 		alike := fmt.Sprintf("%q", player)
@@ -300,37 +301,32 @@ func (c *compiler) players(r *rules) error {
 		same[alike] = own
 		if id, err := uuid.Parse(name); err == nil {
 			if _, twice := r.byID[id]; twice {
-				return fmt.Errorf("%s: this UUID is there twice, in another form", key)
+				c.bad(fmt.Errorf("%s: this UUID is there twice, in another form", key))
 			}
 			r.byID[id] = own
 			continue
 		}
 		if name == "" || len(name) > maxName || strings.ContainsAny(name, " \t\n") {
-			return fmt.Errorf("%s: is neither a player's name nor a UUID", key)
+			c.bad(fmt.Errorf("%s: is neither a player's name nor a UUID", key))
 		}
 		folded := string(lower(nil, name))
 		if _, twice := r.byName[folded]; twice {
-			return fmt.Errorf("%s: this name is there twice, in another case", key)
+			c.bad(fmt.Errorf("%s: this name is there twice, in another case", key))
 		}
 		r.byName[folded] = own
 	}
-	return nil
 }
 
-func (c *compiler) levels(r *rules) error {
+func (c *compiler) levels(r *rules) {
 	for _, level := range slices.Sorted(maps.Keys(c.cfg.Operators)) {
 		key := fmt.Sprintf("permissions.operators.%d", level)
 		if level < 1 || level > MaxLevel {
-			return fmt.Errorf("%s: operator levels are 1 to %d", key, MaxLevel)
+			c.bad(fmt.Errorf("%s: operator levels are 1 to %d", key, MaxLevel))
 		}
-		if err := c.known(key, c.cfg.Operators[level]); err != nil {
-			return err
-		}
+		c.bad(c.known(key, c.cfg.Operators[level]))
 	}
 	defaults, err := parse("defaults", Defaults())
-	if err != nil {
-		return err
-	}
+	c.bad(err)
 	group := ""
 	for level := range r.base {
 		if g, ok := c.cfg.Operators[level]; ok {
@@ -344,7 +340,6 @@ func (c *compiler) levels(r *rules) error {
 		base.under(defaults)
 		r.base[level] = base
 	}
-	return nil
 }
 
 // maxName is the longest name of a player there can be an entry for; the game has 16 characters.

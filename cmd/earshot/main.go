@@ -57,7 +57,16 @@ func main() { os.Exit(start(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 // start is main with its surroundings as parameters; it returns the exit status.
 func start(args, environ []string, stdout, stderr io.Writer) int {
 	fail := func(err error) int {
-		fmt.Fprintln(stderr, "earshot:", err)
+		var many configs.Mistakes
+		if !errors.As(err, &many) {
+			many = configs.Mistakes{err}
+		}
+		for _, err := range many {
+			fmt.Fprintln(stderr, "earshot:", err)
+		}
+		if len(many) > 1 {
+			fmt.Fprintf(stderr, "earshot: %d mistakes\n", len(many))
+		}
 		return badUse
 	}
 	flags := pflag.NewFlagSet("earshot", pflag.ContinueOnError)
@@ -128,7 +137,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		}
 		l, err := load()
 		if err != nil {
-			return fail(err)
+			return fail(network.Check(l, err))
 		}
 		p := newProgram(stderr, l.Log)
 		n, err := network.New(l, network.Options{
