@@ -36,8 +36,9 @@ const usage = `Earshot: a Minecraft proxy that carries voice.
 run    joins players to the servers of the configuration; without one, to a
        small built-in world on :25565. On its terminal help lists the commands
        Lines on the standard input are commands: help lists them
-check  says whether a configuration is right, warns of what is probably not
-       meant or not safe, and prints what is in force (secrets hidden)
+check  names every mistake of a configuration, each with its line and key; of
+       one that is right it says so, warns of what is probably not meant or not
+       safe, and prints what is in force (secrets hidden)
 state  looks after what is kept (mutes, groups, speakers, declarations), in the
        data folder or in a NATS: check says what is damaged or missing, of FILE
        where one is named; export writes it all to FILE, also while Earshot
