@@ -2,7 +2,7 @@
 // strictly, each key also an EARSHOT_… variable, with defaults under which the
 // program runs with no file at all.
 //
-// It knows no other package of ours; cmd translates its values.
+// It knows no other package of ours; bridge/network translates its values.
 package configs
 
 import (
