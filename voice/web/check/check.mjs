@@ -428,7 +428,7 @@ async function shots() {
   const looks = [
     {name: 'desktop-dark', viewport: {width: 1280, height: 800}, colorScheme: 'dark'}, {name: 'desktop-light', viewport: {width: 1280, height: 800}, colorScheme: 'light'},
     {name: 'phone-dark', viewport: {width: 360, height: 740}, colorScheme: 'dark', hasTouch: true, isMobile: true}, {name: 'phone-light', viewport: {width: 360, height: 740}, colorScheme: 'light', hasTouch: true, isMobile: true},
-    {name: 'zoom200', viewport: {width: 640, height: 400}, colorScheme: 'dark'}, {name: 'long-360', viewport: {width: 360, height: 740}, colorScheme: 'light', hasTouch: true, isMobile: true, pseudo: true},
+    {name: 'zoom200', viewport: {width: 640, height: 400}, colorScheme: 'dark'}, {name: 'long-360', viewport: {width: 360, height: 740}, colorScheme: 'light', hasTouch: true, isMobile: true, pseudo: 'pseudo'}, {name: 'rtl-360', viewport: {width: 360, height: 740}, colorScheme: 'light', hasTouch: true, isMobile: true, pseudo: 'pseudo-rtl'},
     {name: 'de-desktop', viewport: {width: 1280, height: 800}, colorScheme: 'light', locale: 'de-DE'},
   ];
   const only = process.env.EARSHOT_LOOKS?.split(',');
@@ -448,7 +448,7 @@ async function shots() {
     };
     const made = scene({frames});
     const s = await serve({scene: made});
-    const q = pseudo ? '?lang=pseudo' : '';
+    const q = pseudo ? `?lang=${pseudo}` : '';
     const page = await open(b, s.url + q, options);
     await page.locator('h1').waitFor();
     await look(page, '1-landing');

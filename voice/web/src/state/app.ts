@@ -826,7 +826,8 @@ export class App {
 
   private async speakLanguage(): Promise<void> {
     const asked = new URLSearchParams(location.search).get('lang') ?? '';
-    if (asked === 'pseudo') {
+    if (asked === 'pseudo' || asked === 'pseudo-rtl') { // to see what does not fit, and what does not turn
+      if (asked === 'pseudo-rtl') document.documentElement.dir = 'rtl';
       this.language.value = {code: 'en', table: pseudo(english.table)};
       return;
     }
