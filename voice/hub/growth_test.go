@@ -108,6 +108,23 @@ func BenchmarkOneChange(b *testing.B) {
 	}
 }
 
+// A turn that took long, as after a restart when everybody comes at once, keeps nobody waiting for many times as long.
+func TestALongTurnIsFollowedByAnotherOneSoon(t *testing.T) {
+	run(t, route.Policy{}, func(x *test) {
+		do := func(d time.Duration) {
+			if err := x.hub.Do(func(time.Time) { time.Sleep(d) }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		do(2 * time.Second)
+		begun := time.Now()
+		do(0)
+		if d := time.Since(begun); d > 2*Flush {
+			t.Errorf("after a turn of two seconds the next one came %v later", d)
+		}
+	})
+}
+
 // One change costs what it changes and not what the hub weighs: beside a turn that compiles everything, and in memory
 // that it takes.
 func TestATurnCostsWhatHasChanged(t *testing.T) {

@@ -31,7 +31,7 @@ const (
 	PoseGap  = 50 * time.Millisecond  // between pose lines to one member
 
 	gap      = 2 * time.Millisecond // at least, between two turns
-	rest     = 4                    // a turn is followed by at least so many times its own length of quiet
+	rest     = 4                    // a turn is followed by at least so many times its own length of quiet, but by Flush at most
 	lookTime = 2 * time.Millisecond // of one turn, for reading what players see, or as much as all else in the last one
 	tellTime = 5 * time.Millisecond // of one turn, for rosters
 
@@ -297,7 +297,7 @@ func (h *Hub) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(gap, rest*time.Since(begun))):
+		case <-time.After(min(max(gap, rest*time.Since(begun)), Flush)):
 		}
 	}
 }

@@ -106,7 +106,20 @@ func (c *Compiler) touchRow(m *Member) {
 
 func (c *Compiler) touchColumn(slot int) {
 	c.stale.add(slot / 64)
-	c.anew, c.changed = true, true
+	c.anew = true
+}
+
+// touchAll has it work out of a listener what each of some speakers differs by: with many of them, all.
+func (c *Compiler) touchAll(was, is set, listener int) (one func(speaker *Member)) {
+	differ := 0
+	for i, word := range is {
+		differ += bits.OnesCount64(word ^ was[i])
+	}
+	if differ > c.words {
+		c.touchColumn(listener)
+		return func(*Member) {}
+	}
+	return func(speaker *Member) { c.touch(speaker, listener) }
 }
 
 // NewCompiler returns a compiler without members, which is the reader of what changes in a world.
@@ -139,6 +152,7 @@ func (c *Compiler) Add(m *Member) {
 	m.stale, m.facts = make(set, len(c.stale)), nil
 	c.touchRow(m)
 	c.touchColumn(slot)
+	c.changed = true
 	for _, s := range m.sets() {
 		*s = make(set, c.words)
 	}
@@ -180,6 +194,7 @@ func (c *Compiler) Drop(m *Member) {
 		}
 	}
 	c.touchColumn(slot)
+	c.changed = true
 	c.members[slot] = nil
 	m.Player.Seat = 0
 	c.public.del(slot)
@@ -289,12 +304,13 @@ func (c *Compiler) look(m *Member) {
 		}
 	})
 	turn := func(mine, now set, theirs func(o *Member) set) {
+		touch := c.touchAll(mine, now, m.Slot())
 		for i, word := range now {
 			for diff := mine[i] ^ word; diff != 0; diff &= diff - 1 {
 				slot := i*64 + bits.TrailingZeros64(diff)
 				if o := c.members[slot]; o != nil {
 					theirs(o).put(m.Slot(), word>>(slot%64)&1 != 0)
-					c.touch(o, m.Slot())
+					touch(o)
 				}
 			}
 			mine[i] = word
@@ -364,17 +380,18 @@ func (c *Compiler) Name(m *Member) { copy(m.named, m.sees) }
 // route; the next Compile has it.
 func (c *Compiler) Tell(m *Member) (opened bool) {
 	slot := m.Slot()
+	touch := c.touchAll(m.told, m.named, slot)
 	for i, now := range m.named {
 		for fresh := now &^ m.told[i]; fresh != 0; fresh &= fresh - 1 {
 			o := c.members[i*64+bits.TrailingZeros64(fresh)]
 			o.heard.add(slot)
-			c.touch(o, slot)
+			touch(o)
 			opened = true
 		}
 		for gone := m.told[i] &^ now; gone != 0; gone &= gone - 1 {
 			o := c.members[i*64+bits.TrailingZeros64(gone)]
 			o.heard.del(slot)
-			c.touch(o, slot)
+			touch(o)
 		}
 		m.told[i] = now
 	}

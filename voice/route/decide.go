@@ -95,6 +95,7 @@ func (c *Compiler) survey() {
 			c.touchRow(m)
 		}
 		c.touchColumn(slot)
+		c.changed = true
 		c.hearing.put(slot, hears)
 		c.spectators.put(slot, spectates)
 		m.facts = facts
