@@ -19,7 +19,10 @@ const BossRemove = 1
 
 // Leftovers is what a backend put on its player's screen that a change of world leaves there: entries of the player list
 // and boss bars. Only clients without a configuration phase need it.
-type Leftovers struct{ Players, Bars IDs }
+type Leftovers struct {
+	Players List
+	Bars    IDs
+}
 
 // IDs is a bounded set.
 type IDs map[uuid.UUID]struct{}
@@ -44,7 +47,7 @@ func (m IDs) All() (ids []uuid.UUID) {
 
 // Add takes in what another has.
 func (d *Leftovers) Add(from *Leftovers) {
-	for id := range from.Players {
+	for _, id := range from.Players.All() {
 		d.Players.put(id)
 	}
 	for id := range from.Bars {
@@ -61,14 +64,14 @@ func (d *Leftovers) see(protocol int32, p proto.Packet, body []byte) error {
 			if change == packet.InfoShown {
 				d.Players.put(id)
 			} else {
-				delete(d.Players, id)
+				d.Players.del(id)
 			}
 		}
 		return err
 	case proto.PlayerRemove:
 		ids, err := packet.ParsePlayerRemove(nil, body)
 		for _, id := range ids {
-			delete(d.Players, id)
+			d.Players.del(id)
 		}
 		return err
 	case proto.BossBar:
