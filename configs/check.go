@@ -29,7 +29,7 @@ func (l *Loaded) paths(dir string) {
 		return file
 	}
 	for _, p := range []*string{
-		&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.Bedrock.KeyFile,
+		&l.Status.Icon, &l.TLS.Certificate, &l.TLS.Key, &l.TLS.ACME.RootCA, &l.Bedrock.KeyFile,
 		&l.State.CredentialsFile, &l.State.RootCA, &l.State.Certificate, &l.State.Key,
 	} {
 		*p = path(*p)
@@ -172,9 +172,7 @@ func (l *Loaded) checkStatus(p *problems) {
 
 // checkNetworks checks who may connect how, and to what.
 func (l *Loaded) checkNetworks(p *problems) {
-	if (l.TLS.Certificate == "") != (l.TLS.Key == "") {
-		p.bad("tls", "needs both certificate and key")
-	}
+	l.TLS.check(p)
 	p.networks("proxy-protocol.trusted", l.Proxy.Trusted)
 	if l.Proxy.Required && len(l.Proxy.Trusted) == 0 {
 		p.bad("proxy-protocol.required", "nobody could connect: name the load balancers under trusted")

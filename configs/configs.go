@@ -130,6 +130,16 @@ type Voice struct {
 type TLS struct {
 	Certificate string `yaml:"certificate"`
 	Key         string `yaml:"key"`
+	ACME        ACME   `yaml:"acme"`
+	SelfSigned  bool   `yaml:"self-signed"`
+}
+
+// ACME is an authority that gives certificates for host names.
+type ACME struct {
+	Hosts     []string `yaml:"hosts"`
+	Email     string   `yaml:"email"`
+	Directory string   `yaml:"directory"` // URL; empty: Let's Encrypt
+	RootCA    string   `yaml:"root-ca"`   // file, where the system does not trust the directory
 }
 
 // ProxyProtocol is about load balancers in front of Earshot.
@@ -270,6 +280,7 @@ func Default() Config {
 			Domains:    map[string][]string{}, Listens: []Listen{}, Edges: []Edge{},
 		},
 		State:       State{Replicas: 1, Names: 10_000},
+		TLS:         TLS{ACME: ACME{Hosts: []string{}}},
 		Proxy:       ProxyProtocol{Trusted: []string{}},
 		HTTPProxies: []string{},
 		Admin:       Admin{Networks: []string{"127.0.0.0/8", "::1/128"}, Hosts: []string{}},

@@ -1,6 +1,7 @@
 package configs
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -135,6 +136,31 @@ func TestFullIsNamed(t *testing.T) {
 		}
 		if got := strings.Join(l.Warnings, "\n"); (got == "") != (want == "") || !strings.Contains(got, want) {
 			t.Errorf("%s: warned of %q", text, got)
+		}
+	}
+}
+
+// TestCertificatesComeFromOnePlace: what cannot give a certificate is an error that says why.
+func TestCertificatesComeFromOnePlace(t *testing.T) {
+	for text, want := range map[string]string{
+		"tls: {acme: {hosts: [play.example.net]}}":                           "",
+		"tls: {self-signed: true}":                                           "",
+		"tls: {self-signed: true, acme: {hosts: [play.example.net]}}":        "one place",
+		"tls: {certificate: a.pem, key: a.key, self-signed: true}":           "one place",
+		"tls: {certificate: a.pem}":                                          "both",
+		"tls: {acme: {hosts: [localhost]}}":                                  "no host name",
+		"tls: {acme: {hosts: ['https://play.example.net']}}":                 "no host name",
+		"tls: {acme: {hosts: ['*.example.net']}}":                            "no host name",
+		"tls: {acme: {hosts: [192.0.2.1]}}":                                  "no host name",
+		"tls: {acme: {email: a@b.c}}":                                        "names no host",
+		"tls: {acme: {hosts: [play.example.net], email: me}}":                "no address",
+		"tls: {acme: {hosts: [play.example.net], directory: 'http://ca.x'}}": "https://",
+	} {
+		f := filepath.Join(t.TempDir(), FileName)
+		os.WriteFile(f, []byte(text), 0o600)
+		_, err := Load(f, "", nil)
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || err != nil && !strings.Contains(got, want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
 }

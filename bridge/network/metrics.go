@@ -2,6 +2,7 @@ package network
 
 import (
 	"strconv"
+	"strings"
 	"sync/atomic"
 
 	"github.com/earshot-mc/earshot/bridge/admin"
@@ -24,6 +25,15 @@ func (n *Network) export(p *parts, failures *track.Failures) {
 	export(p.pages, p.server.Counters(), p.server.Online, p.gateway.Stats, failures, p.inviter)
 	exportCommands(p.pages, &n.controller.counters, n.backchannel.messages)
 	exportState(p.pages, p.gateway.Stats, p.store.Health)
+	p.pages.Gauges("earshot_tls_certificate_expires_seconds", "When each certificate of the port runs out, as a Unix time; 0: there is none yet.", "names", func(emit func(string, float64)) {
+		for _, c := range n.certs.Last() {
+			until := 0.0
+			if !c.Until.IsZero() {
+				until = float64(c.Until.Unix())
+			}
+			emit(strings.Join(c.Names, ","), until)
+		}
+	})
 }
 
 // export adds what players, their connections and their voices count to /metrics.

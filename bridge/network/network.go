@@ -4,11 +4,11 @@ package network
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -18,6 +18,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/commands"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/handshake/cert"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/limbo"
 	"github.com/earshot-mc/earshot/proxy/listen"
@@ -63,7 +64,7 @@ type Network struct {
 	backchannel *backchannel
 	voices      *voices
 	builtin     *limbo.World
-	cert        atomic.Pointer[tls.Certificate] // nil: none
+	certs       *cert.Certs
 	lawful      atomic.Pointer[policy]
 	parts       *parts // from assemble on
 
@@ -90,6 +91,7 @@ func newNetwork(l *configs.Loaded, opt Options) *Network {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
 	n := &Network{opt: opt, log: opt.Log, since: time.Now(), quit: make(chan quit, 1), world: world.New()}
+	n.certs = cert.New(filepath.Join(opt.Dir, "tls"), n.log.With("room", "tls"))
 	n.world.Sights().Log = n.log.With("room", "sight")
 	n.players = newPlayers(n.world)
 	n.controller = &controller{n: n, log: n.log.With("room", "commands")}

@@ -96,7 +96,7 @@ func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State)
 	})
 	p.pages = admin.New(nil, func() admin.Health { return n.health(p) })
 	n.export(p, failures)
-	p.front = front.New(p.routes(), n.log.With("room", "http"))
+	p.front = front.New(n.certs.Challenge(p.routes()), n.log.With("room", "http"))
 	p.visitors = newVisitors(p.front.Trusts, p.turned.http)
 	p.web = newWeb(p.front, p.visitors, n.log.With("room", "http"))
 	p.ending = ending{
@@ -129,15 +129,18 @@ func (n *Network) serve(ctx context.Context, p *parts) error {
 			}
 		})
 	}
+	background, done := context.WithCancel(ctx)
+	defer done()
+	p.ending.serving.Go(func() { n.certs.Run(background) })
 	serve("listen", p.port.Serve)
 	serve("http", func() error { return p.web.Serve(p.port.HTTP()) })
 	// There is nothing to accept as long as there is no certificate.
-	serve("https", func() error { return p.web.Serve(tls.NewListener(buffered{p.port.TLS()}, n.tlsConfig())) })
+	serve("https", func() error { return p.web.Serve(tls.NewListener(buffered{p.port.TLS()}, n.certs.TLS())) })
 	if n.opt.Load != nil {
 		p.unfollow = n.follow()
 	}
 	if n.opt.Started != nil {
-		n.opt.Started(Facts{n.now.conf, p.addr, n.now.cert != nil, n.now.public})
+		n.opt.Started(Facts{n.now.conf, p.addr, n.certs.On(), n.now.public})
 	}
 	select {
 	case <-ctx.Done():

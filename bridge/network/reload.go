@@ -139,8 +139,8 @@ func rewritten(from, to *settings) (all []string) {
 			all = append(all, key+": the file has changed")
 		}
 	}
-	if from.cert != nil && to.cert != nil && from.conf.TLS == to.conf.TLS {
-		note("tls.certificate", reflect.DeepEqual(from.cert.Certificate, to.cert.Certificate))
+	if was, is := from.tls.Files, to.tls.Files; was != nil && is != nil && reflect.DeepEqual(from.conf.TLS, to.conf.TLS) {
+		note("tls.certificate", reflect.DeepEqual(was.Certificate, is.Certificate))
 	}
 	note("status.icon", from.conf.Status.Icon != to.conf.Status.Icon || from.proxy.Status.Icon == to.proxy.Status.Icon)
 	for _, h := range to.proxy.ByHost {

@@ -2,6 +2,7 @@ package network
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"maps"
@@ -18,6 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/configs"
+	"github.com/earshot-mc/earshot/handshake/cert"
 	"github.com/earshot-mc/earshot/proxy"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/limit"
@@ -32,7 +34,7 @@ type settings struct {
 	conf *configs.Loaded
 
 	log      configs.Log
-	cert     *tls.Certificate // nil: none
+	tls      cert.Terms
 	port     port
 	watchers []netip.Prefix // may read /metrics
 	names    []string       // by which that may be asked for
@@ -68,13 +70,6 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s = &settings{conf: l, log: l.Log, perms: permissions(&l.Permissions)}
 	var all []error
 	note := func(err error) { all = append(all, err) }
-	if l.TLS.Certificate != "" && l.TLS.Key != "" {
-		cert, err := tls.LoadX509KeyPair(l.TLS.Certificate, l.TLS.Key)
-		if err != nil {
-			note(at("tls", fmt.Errorf("cannot use the certificate: %w", err)))
-		}
-		s.cert = &cert
-	}
 	s.versions, err = Versions(l)
 	note(err)
 	s.proxy, err = proxySettings(l)
@@ -82,9 +77,11 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s.voice, err = voiceConfig(&l.Voice)
 	note(err)
 	note(s.reach(l))
+	s.tls, err = certificates(&l.TLS, s.names)
+	note(err)
 	s.sights, s.sight, err = sights(l)
 	note(err)
-	s.invite = invite.Terms{PublicURL: s.public, TLS: s.cert != nil, Off: !l.Voice.Enabled}
+	s.invite = invite.Terms{PublicURL: s.public, TLS: s.secure(), Off: !l.Voice.Enabled}
 	s.policy, err = newPolicy(l, s.proxy.Servers)
 	note(err)
 	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // checked by Load, as are these
@@ -93,6 +90,48 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
 	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
 	return s, errors.Join(all...)
+}
+
+// secure reports whether the port speaks TLS.
+func (s *settings) secure() bool {
+	return s.tls.Files != nil || s.tls.ACME != nil || len(s.tls.SelfSigned) > 0
+}
+
+// certificates reads the files that the section names. names are those that the program is reached by.
+func certificates(t *configs.TLS, names []string) (c cert.Terms, err error) {
+	switch {
+	case t.Certificate != "" && t.Key != "":
+		one, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+		if err != nil {
+			return c, at("tls", fmt.Errorf("cannot use the certificate: %w", err))
+		}
+		c.Files = &one
+	case len(t.ACME.Hosts) > 0:
+		c.ACME = &cert.ACME{Hosts: t.ACME.Hosts, Email: t.ACME.Email, Directory: t.ACME.Directory}
+		if t.ACME.RootCA != "" {
+			b, err := os.ReadFile(t.ACME.RootCA)
+			if err != nil {
+				return c, at("tls.acme.root-ca", err)
+			}
+			if c.ACME.Roots = x509.NewCertPool(); !c.ACME.Roots.AppendCertsFromPEM(b) {
+				return c, at("tls.acme.root-ca", fmt.Errorf("there is no certificate (PEM) in %s", t.ACME.RootCA))
+			}
+		}
+	case t.SelfSigned:
+		c.SelfSigned = []string{"localhost", "127.0.0.1", "::1"}
+		for _, n := range names {
+			if n != "" && !slices.Contains(c.SelfSigned, n) && !unspecified(n) {
+				c.SelfSigned = append(c.SelfSigned, n)
+			}
+		}
+	}
+	return c, nil
+}
+
+// unspecified reports whether a host is every address.
+func unspecified(host string) bool {
+	a, err := netip.ParseAddr(host)
+	return err == nil && a.IsUnspecified()
 }
 
 // reach works out by which names and URLs the program is reached, as far as the settings tell.
@@ -173,6 +212,11 @@ func doubt(l *configs.Loaded, s *settings) {
 	for _, n := range perm.Strangers(s.perms, known) {
 		l.Note(n.Key, "there is no permission %q%s", n.Node, nearly(strings.TrimPrefix(n.Node, "-"), known))
 	}
+	if s.tls.Files != nil {
+		if what := cert.Of(s.tls.Files).Advice(time.Now()); what != "" {
+			l.Note("tls.certificate", "%s", what)
+		}
+	}
 	text := func(key, template string) {
 		for _, tag := range packet.UnknownTags(template) {
 			name, _, _ := strings.Cut(strings.TrimLeft(tag, "/!"), ":")
@@ -208,13 +252,12 @@ func (n *Network) apply(s *settings) {
 	if n.opt.Logging != nil {
 		n.opt.Logging(s.log)
 	}
-	n.cert.Store(s.cert)
 	n.lawful.Store(&s.policy)
-	errs := []error{n.players.perms.Replace(s.perms)}
+	errs := []error{n.players.perms.Replace(s.perms), n.certs.Apply(s.tls)}
 	p := n.parts
 	p.connections.Set(s.port.rate, s.port.exempt)
 	p.listening.Trusted, p.listening.RequireProxy, p.listening.FirstByte = s.port.trusted, s.port.required, s.port.firstByte
-	p.listening.TLS = s.cert != nil
+	p.listening.TLS = n.certs.On()
 	p.port.Apply(p.listening)
 	p.turned.hide.Store(!s.conf.Log.Addresses)
 	p.visitors.set(s.visitors, s.port.exempt)

@@ -113,8 +113,11 @@ var live = map[string]sample{
 	"voice.edges.*.speaker":    {"VOICE_EDGES=[{speaker: " + somebody + ", listener: " + other + "}]", "VOICE_EDGES=[{speaker: 00000000-0000-0000-0000-000000000001, listener: " + other + "}]"},
 	"voice.edges.*.listener":   {"VOICE_EDGES=[{speaker: " + somebody + ", listener: " + other + "}]", "VOICE_EDGES=[{speaker: " + somebody + ", listener: 00000000-0000-0000-0000-000000000001}]"},
 
-	"tls.certificate":        {"TLS={certificate: DIR/cert1.pem, key: DIR/key.pem}", "TLS_CERTIFICATE=DIR/cert2.pem"},
-	"tls.key":                {"", "TLS={certificate: DIR/cert1.pem, key: DIR/key.pem}"}, // no certificate has two
+	"tls.certificate": {"TLS={certificate: DIR/cert1.pem, key: DIR/key.pem}", "TLS_CERTIFICATE=DIR/cert2.pem"},
+	"tls.key":         {"", "TLS={certificate: DIR/cert1.pem, key: DIR/key.pem}"}, // no certificate has two
+	"tls.acme.hosts":  {"", "TLS_ACME_HOSTS=[a.example]"}, "tls.acme.email": {"TLS_ACME_HOSTS=[a.example]", "TLS_ACME_EMAIL=a@b.example"},
+	"tls.acme.directory": {"TLS_ACME_HOSTS=[a.example]", "TLS={acme: {hosts: [a.example], directory: 'https://ca.example/dir'}}"}, "tls.acme.root-ca": {"TLS_ACME_HOSTS=[a.example]", "TLS_ACME_ROOT_CA=DIR/cert1.pem"},
+	"tls.self-signed":        {"", "TLS_SELF_SIGNED=true"},
 	"proxy-protocol.trusted": {"", "PROXY_PROTOCOL_TRUSTED=[127.0.0.1]"}, "proxy-protocol.required": {"PROXY_PROTOCOL_TRUSTED=[127.0.0.1]", "PROXY_PROTOCOL_REQUIRED=true"},
 	"admin.networks": {"", "ADMIN_NETWORKS=[10.0.0.0/8]"}, "admin.hosts": {"", "ADMIN_HOSTS=[a.b]"}, "http-proxies": {"", "HTTP_PROXIES=[127.0.0.1]"},
 	"compression.threshold": {"", "COMPRESSION_THRESHOLD=7"}, "compression.level": {"", "COMPRESSION_LEVEL=7"},

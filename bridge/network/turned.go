@@ -54,7 +54,7 @@ var connectionsTurned = map[string]why{
 	listen.ProxyMissing:   {"no PROXY protocol header from an address that has to send one", "proxy-protocol.required"},
 	listen.ProxyInvalid:   {"a PROXY protocol header that cannot be read", "proxy-protocol.trusted"},
 	listen.ProxySlow:      {"a PROXY protocol header that does not come in time", "proxy-protocol.trusted"},
-	listen.TLSOff:         {"a TLS connection, and there is no certificate", "tls.certificate"},
+	listen.TLSOff:         {"a TLS connection, and there is no certificate", "tls"},
 }
 
 var sessionsTurned = map[session.Ending]why{

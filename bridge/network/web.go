@@ -2,7 +2,6 @@ package network
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -143,18 +142,4 @@ func (b buffered) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	return socket.Buffered(c), nil
-}
-
-// tlsConfig is how the port speaks TLS: with the certificate of the moment.
-func (n *Network) tlsConfig() *tls.Config {
-	return &tls.Config{
-		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-			if c := n.cert.Load(); c != nil {
-				return c, nil
-			}
-			return nil, errors.New("the certificate has been taken away")
-		},
-		NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
-		DynamicRecordSizingDisabled: true, // a batch of frames is one record
-	}
 }

@@ -70,6 +70,7 @@ type Certs struct {
 	applying sync.Mutex
 	now      atomic.Pointer[source]
 	look     chan struct{}
+	last     atomic.Pointer[[]State]
 }
 
 // source is where certificates come from under some terms.
@@ -204,15 +205,28 @@ type State struct {
 	Err   error     // why not
 }
 
+// Of returns the state of one certificate.
+func Of(c *tls.Certificate) State {
+	leaf, err := leafOf(c)
+	if err != nil {
+		return State{Err: err}
+	}
+	return State{Names: append(slices.Clone(leaf.DNSNames), addresses(leaf.IPAddresses)...), Until: leaf.NotAfter}
+}
+
+// Last returns what there was when it was last looked at, without waiting for anything.
+func (c *Certs) Last() []State {
+	if last := c.last.Load(); last != nil {
+		return *last
+	}
+	return nil
+}
+
 // States returns what there is. With ACME it asks for what is missing, and waits for it, each at most as long as ctx.
 func (c *Certs) States(ctx context.Context) (all []State) {
 	s := c.now.Load()
 	if s.one != nil {
-		leaf, err := leafOf(s.one)
-		if err != nil {
-			return []State{{Err: err}}
-		}
-		return []State{{Names: append(slices.Clone(leaf.DNSNames), addresses(leaf.IPAddresses)...), Until: leaf.NotAfter}}
+		return []State{Of(s.one)}
 	}
 	if s.manager == nil {
 		return nil
@@ -278,7 +292,9 @@ func (c *Certs) report(ctx context.Context, now time.Time) {
 	s := c.now.Load()
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
-	for _, st := range c.States(ctx) {
+	all := c.States(ctx)
+	c.last.Store(&all)
+	for _, st := range all {
 		name := strings.Join(st.Names, ", ")
 		if ctx.Err() != nil && st.Err != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded) {
 			return // the program ends
