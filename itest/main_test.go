@@ -7,10 +7,12 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/itest/peer"
 )
 
 // TestMain sees to it that no test leaves a goroutine or a file behind.
-func TestMain(m *testing.M) { goleak.VerifyTestMain(tidy{m}) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(tidy{m}, peer.AuthorityLeft()) }
 
 type tidy struct{ *testing.M }
 

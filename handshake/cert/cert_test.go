@@ -11,75 +11,17 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/letsencrypt/challtestsrv"
-	"github.com/letsencrypt/pebble/v2/ca"
-	"github.com/letsencrypt/pebble/v2/db"
-	"github.com/letsencrypt/pebble/v2/va"
-	"github.com/letsencrypt/pebble/v2/wfe"
 	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/itest/peer"
 )
 
-func TestMain(m *testing.M) {
-	// The authority under test has no end.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/letsencrypt/pebble/v2/va.VAImpl.processTasks"))
-}
-
-// authority is Let's Encrypt's own server for tests, which knows every name as this machine and reaches it at the two ports.
-type authority struct {
-	url     string
-	roots   *x509.CertPool // of its URL
-	issuer  *x509.CertPool // of what it gives
-	refuses atomic.Bool
-}
-
-func newAuthority(t *testing.T, httpPort, tlsPort int) *authority {
-	t.Helper()
-	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
-	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
-	quiet := stdlog.New(io.Discard, "", 0)
-	free, err := net.ListenPacket("udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dns := free.LocalAddr().String()
-	free.Close()
-	names, err := challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{dns}, Log: quiet})
-	if err != nil {
-		t.Fatal(err)
-	}
-	names.SetDefaultDNSIPv6("")
-	go names.Run()
-	t.Cleanup(names.Shutdown)
-
-	a := &authority{issuer: x509.NewCertPool()}
-	memory := db.NewMemoryStore()
-	issuer := ca.New(quiet, memory, "", "ecdsa", 0, 1, map[string]ca.Profile{"default": {Description: "the default"}})
-	front := wfe.New(quiet, memory, va.New(quiet, httpPort, tlsPort, false, dns, memory), issuer, []string{"example"}, false, false, 1, 1)
-	handler := front.Handler()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.refuses.Load() {
-			http.Error(w, "closed for today", http.StatusServiceUnavailable)
-			return
-		}
-		handler.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	a.url = server.URL + wfe.DirectoryPath
-	a.roots = server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
-	root, err := x509.ParseCertificate(issuer.GetRootCert(0).DER)
-	if err != nil {
-		t.Fatal(err)
-	}
-	a.issuer.AddCert(root)
-	return a
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m, peer.AuthorityLeft()) }
 
 // port serves c, by HTTP and TLS on ports of their own, and counts who asks for a page.
 func port(t *testing.T, c *Certs) (httpPort, tlsPort int) {
@@ -128,11 +70,11 @@ func TestAuthority(t *testing.T) {
 			dir := t.TempDir()
 			c := New(dir, nil)
 			byHTTP, byTLS := port(t, c)
-			a := newAuthority(t, byHTTP, closed(t))
+			a := peer.NewAuthority(t, byHTTP, closed(t))
 			if way == "tls" {
-				a = newAuthority(t, closed(t), byTLS)
+				a = peer.NewAuthority(t, closed(t), byTLS)
 			}
-			terms := Terms{ACME: &ACME{Hosts: []string{"play.example.net", "voice.example.net"}, Directory: a.url, Roots: a.roots}}
+			terms := Terms{ACME: &ACME{Hosts: []string{"play.example.net", "voice.example.net"}, Directory: a.URL, Roots: a.Roots}}
 			if err := c.Apply(terms); err != nil {
 				t.Fatal(err)
 			}
@@ -141,11 +83,11 @@ func TestAuthority(t *testing.T) {
 					t.Fatalf("%+v", st)
 				}
 			}
-			leaf, err := visit(t, byTLS, "play.example.net", a.issuer)
+			leaf, err := visit(t, byTLS, "play.example.net", a.Issuer)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := visit(t, byTLS, "evil.example.net", a.issuer); err == nil {
+			if _, err := visit(t, byTLS, "evil.example.net", a.Issuer); err == nil {
 				t.Error("a certificate for a name that was not set")
 			}
 			if res, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/", byHTTP)); err != nil || res.StatusCode != 200 {
@@ -153,13 +95,13 @@ func TestAuthority(t *testing.T) {
 			} else {
 				res.Body.Close()
 			}
-			a.refuses.Store(true)
+			a.Refuses.Store(true)
 			again := New(dir, nil)
 			if err := again.Apply(terms); err != nil {
 				t.Fatal(err)
 			}
 			_, byTLS = port(t, again)
-			if now, err := visit(t, byTLS, "play.example.net", a.issuer); err != nil || !now.Equal(leaf) {
+			if now, err := visit(t, byTLS, "play.example.net", a.Issuer); err != nil || !now.Equal(leaf) {
 				t.Error("after a restart:", err)
 			}
 		})
@@ -171,9 +113,9 @@ func TestAuthorityRefuses(t *testing.T) {
 	var log bytes.Buffer
 	c := New(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
 	byHTTP, byTLS := port(t, c)
-	a := newAuthority(t, byHTTP, byTLS)
-	a.refuses.Store(true)
-	if err := c.Apply(Terms{ACME: &ACME{Hosts: []string{"play.example.net"}, Directory: a.url, Roots: a.roots}}); err != nil {
+	a := peer.NewAuthority(t, byHTTP, byTLS)
+	a.Refuses.Store(true)
+	if err := c.Apply(Terms{ACME: &ACME{Hosts: []string{"play.example.net"}, Directory: a.URL, Roots: a.Roots}}); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
