@@ -3,8 +3,10 @@ package itest
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -67,101 +69,317 @@ var rooms = map[string][]string{
 	"bridge/commands": {"voice/talk", "voice/group", "voice/mute", "voice/relation", "voice/speaker", "voice/why"}, // records
 }
 
-// doors: the only packages that may import an outside library.
+// doors: the only packages that may import an outside library. Where there is none, only tests may (see testsMay).
 var doors = map[string][]string{
 	"github.com/gobwas/ws":                {"handshake/socket", "handshake/upgrade", "voice/client"},
 	"github.com/hraban/opus":              {"voice/opus"},
 	"github.com/gopxl/beep/v2":            {"voice/soundfile"},
-	"github.com/Tnze/go-mc":               {"proxy/packet", "proxy/auth"},
+	"github.com/Tnze/go-mc":               {},
 	"github.com/spf13/pflag":              {"cmd/earshot"},
 	"github.com/mtibben/confusables":      {"voice/group"},
+	"golang.org/x/crypto":                 {"handshake/cert"},
 	"golang.org/x/text":                   {"voice/group"},
 	"golang.org/x/term":                   {"bridge/commands"},
 	"github.com/goccy/go-yaml":            {"configs"},
+	"github.com/klauspost/compress":       {"proxy/frame"},
+	"github.com/letsencrypt":              {},
 	"github.com/prometheus/client_golang": {"bridge/admin"},
 	"github.com/nats-io":                  {"voice/store"},
-	"github.com/pires/go-proxyproto":      {"proxy/listen", "proxy/backend"},
+	"github.com/pires/go-proxyproto":      {"proxy/listen"},
 }
 
-// never: imports that would break a promise of the package.
+// never: what would break a promise of the package, wherever below it is imported. Libraries are followed, but not the
+// standard library, nor uuid, which has the network for a kind of UUID that nobody makes here.
 var never = map[string][]string{
 	"voice/wire":         {"net", "time"},
 	"bridge/rooms/state": {"net", "time"}, "bridge/rooms/frame": {"net", "time"}, "bridge/rooms/packed": {"net", "time"},
 	"bridge/step":    {"net"},
-	"voice/talk":     {"net", "time", module + "bridge/world"},
-	"voice/line":     {"net", "time", module + "bridge/world"},
-	"voice/relation": {"net", "time", module + "bridge/world", module + "voice/wire"},
+	"voice/talk":     {"net", "time"},
+	"voice/line":     {"net", "time", "bridge/world"},
+	"voice/relation": {"net", "time"},
 	"proxy/proto":    {"net"},
-	"handshake/caps": {"net/http/httptest"},
-	"proxy/frame":    {module + "proxy/proto", module + "proxy/packet"},
-	"proxy/relay":    {"net", module + "proxy/backend"},                 // it moves frames, between whomever
-	"proxy/lite":     {module + "proxy/frame", module + "proxy/packet"}, // what it passes on is not looked at
-	"voice/route":    {module + "voice/hub", module + "voice/conn", module + "voice/wire", module + "voice/line"},
-	"voice/speaker":  {module + "voice/opus", module + "voice/soundfile", module + "voice/line"}, // the first two are cgo, which the released binary does without
+	"proxy/frame":    {"proxy/proto", "proxy/packet"},
+	"voice/route":    {"voice/wire"},
+	"voice/speaker":  {"voice/opus", "voice/soundfile", "voice/line"}, // the first two are cgo, which the released binary does without
 	// What voice is about goes by values; text lines are one of several ways to show them.
-	"voice/gain":   {module + "voice/line"},
-	"voice/group":  {module + "voice/line"},
-	"voice/mute":   {module + "voice/line"},
-	"voice/roster": {module + "voice/line"},
-	"voice/talker": {"net", module + "handshake/socket", module + "handshake/caps", module + "voice/line", module + "voice/render", module + "voice/wire"},
-	"voice/hub":    {module + "voice/line", module + "voice/render", module + "voice/wire", module + "handshake/caps"},
+	"voice/talker": {"handshake/socket", "handshake/caps", "voice/line", "voice/render", "voice/wire"},
+	"voice/hub":    {"voice/line", "voice/render", "voice/wire", "handshake/caps"},
 }
 
-func TestFloors(t *testing.T) {
-	type pkg struct {
-		ImportPath string
-		Imports    []string
-	}
-	cmd := exec.Command("go", "list", "-json=ImportPath,Imports", "./...")
+// neverItself: the same of the package's own imports alone; what it calls may.
+var neverItself = map[string][]string{
+	"proxy/relay":  {"net"},                         // it moves frames, between whomever
+	"proxy/lite":   {"proxy/frame", "proxy/packet"}, // what it passes on is not looked at
+	"voice/talker": {"net"},
+}
+
+// testsMay: what a package's tests import besides what the package may, this module's testkit and goleak. Else they go by
+// the floors as well, so that a package can be tested without what is built on it.
+var testsMay = map[string][]string{
+	"proxy":           {"bridge/commands"}, // the texts that sessions name by key
+	"proxy/session":   {"bridge/commands"},
+	"proxy/packet":    {"github.com/Tnze/go-mc"},
+	"proxy/backend":   {"github.com/pires/go-proxyproto"},
+	"handshake/cert":  {"github.com/letsencrypt"},                                     // an authority to be given certificates by
+	"voice":           {"bridge/sight", "github.com/gobwas/ws", "github.com/nats-io"}, // what no proper client sends; a store elsewhere
+	"bridge/network":  {"github.com/nats-io"},
+	"voice/group":     {"voice/line"},            // a page as a client reads it
+	"voice/speaker":   {"bridge/sight", "voice"}, // an example from outside
+	"voice/route":     {"bridge/sight"},
+	"voice/conn":      {"bridge/sight"},
+	"voice/hub":       {"bridge/sight"},
+	"voice/talker":    {"bridge/sight"},
+	"bridge/commands": {"itest/peer"},
+}
+
+// pkg is a package of the program as `go list` has it.
+type pkg struct {
+	ImportPath                         string
+	Imports, TestImports, XTestImports []string
+	Doc                                string
+}
+
+// house reads the packages of the program by their names in floors, and the imports of the libraries that they use. cgo
+// is on, whether or not there is a compiler, so that no import is left out.
+func house(t testing.TB) (ours, libs map[string]*pkg) {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "-json=ImportPath,Imports,TestImports,XTestImports,Doc", "./...")
 	cmd.Dir = ".."
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=1", "GOFLAGS=-tags=nolibopusfile")
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[string]bool{}
+	ours, libs = map[string]*pkg{}, map[string]*pkg{}
 	for dec := json.NewDecoder(strings.NewReader(string(out))); ; {
-		var p pkg
-		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+		p := new(pkg)
+		if err := dec.Decode(p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		name := strings.TrimPrefix(p.ImportPath, module)
-		if strings.HasPrefix(name, "itest") || strings.HasSuffix(name, "/gen") {
-			continue
+		name, own := strings.CutPrefix(p.ImportPath, module)
+		switch {
+		case !own:
+			libs[p.ImportPath] = p
+		case !strings.HasPrefix(name, "itest") && !strings.HasSuffix(name, "/gen"):
+			ours[name] = p
 		}
-		floor, known := floors[name]
-		if !known {
-			t.Errorf("%s stands on no floor: enter it in floors", name)
-			continue
+	}
+	return ours, libs
+}
+
+// plan is the tables above, and what of them was needed.
+type plan struct {
+	ours, libs map[string]*pkg
+	used       map[string]bool // rows, as "sideways a b"
+	faults     []string
+}
+
+func (p *plan) fault(format string, args ...any) {
+	p.faults = append(p.faults, fmt.Sprintf(format, args...))
+}
+
+// inside tells whether an import is a library or one of its packages.
+func inside(imp, lib string) bool { return imp == lib || strings.HasPrefix(imp, lib+"/") }
+
+// allows says why a package may not import something, "" when it may. What it takes for that is noted as used, where use
+// is set.
+func (p *plan) allows(name, imp string, use bool) string {
+	note := func(table, row, entry string) {
+		if use {
+			p.used[table+" "+row+" "+entry] = true
 		}
-		seen[name] = true
-		room, _, _ := strings.Cut(name, "/")
-		for _, imp := range p.Imports {
-			if slices.Contains(never[name], imp) {
-				t.Errorf("%s must never import %s", name, imp)
+	}
+	for lib, at := range doors {
+		if inside(imp, lib) {
+			if !slices.Contains(at, name) {
+				return fmt.Sprintf("the doors of %s are %v", lib, at)
 			}
-			for lib, at := range doors {
-				if (imp == lib || strings.HasPrefix(imp, lib+"/")) && !slices.Contains(at, name) {
-					t.Errorf("%s imports %s, whose doors are %v", name, imp, at)
+			note("doors", lib, name)
+		}
+	}
+	below, ours := strings.CutPrefix(imp, module)
+	if !ours || below == name {
+		return ""
+	}
+	room, _, _ := strings.Cut(name, "/")
+	if other, _, _ := strings.Cut(below, "/"); other != room {
+		known := false
+		for _, row := range []string{room, name} {
+			for _, what := range rooms[row] {
+				if what == other || what == below {
+					known = true
+					note("rooms", row, what)
 				}
 			}
-			below, ours := strings.CutPrefix(imp, module)
-			if !ours {
+		}
+		if !known {
+			return fmt.Sprintf("the room %s does not know %s", room, other)
+		}
+	}
+	f, known := floors[below]
+	switch floor := floors[name]; {
+	case !known:
+		return "it stands on no floor"
+	case f > floor, f == floor && !slices.Contains(sideways[name], below):
+		return fmt.Sprintf("it stands on floor %d, which is not below %d", f, floor)
+	case f == floor:
+		note("sideways", name, below)
+	}
+	return ""
+}
+
+// reaches returns the way from a package to an import, by what it imports itself; nil if there is none.
+func (p *plan) reaches(name, to string) []string {
+	from := map[string]string{}
+	for next := []string{module + name}; len(next) > 0; next = next[1:] {
+		at := p.libs[next[0]]
+		if below, ours := strings.CutPrefix(next[0], module); ours {
+			at = p.ours[below]
+		}
+		if at == nil || inside(at.ImportPath, "github.com/google/uuid") || !strings.Contains(at.ImportPath, ".") {
+			continue
+		}
+		for _, imp := range at.Imports {
+			if from[imp] != "" || imp == module+name {
 				continue
 			}
-			other, _, _ := strings.Cut(below, "/")
-			if known := slices.Concat(rooms[room], rooms[name]); other != room && !slices.Contains(known, other) && !slices.Contains(known, below) {
-				t.Errorf("%s imports %s: the room %s does not know %s", name, below, room, other)
+			from[imp] = at.ImportPath
+			if imp == to {
+				way := []string{imp}
+				for way[0] != module+name {
+					way = slices.Insert(way, 0, from[way[0]])
+				}
+				return way
 			}
-			if f := floors[below]; f > floor || f == floor && !slices.Contains(sideways[name], below) {
-				t.Errorf("%s (floor %d) imports %s (floor %d)", name, floor, below, f)
+			next = append(next, imp)
+		}
+	}
+	return nil
+}
+
+// path is an entry of never as it is imported.
+func path(entry string) string {
+	if _, ours := floors[entry]; ours {
+		return module + entry
+	}
+	return entry
+}
+
+// check holds the packages against the tables, and the tables against the packages.
+func (p *plan) check() {
+	imported := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(p.ours)) {
+		if _, known := floors[name]; !known {
+			p.fault("%s stands on no floor: enter it in floors, and in the map of CONTRIBUTING.md", name)
+			continue
+		}
+		at := p.ours[name]
+		for _, imp := range at.Imports {
+			imported[imp] = true
+			if why := p.allows(name, imp, true); why != "" {
+				p.fault("%s imports %s: %s", name, imp, why)
+			}
+			if slices.ContainsFunc(neverItself[name], func(e string) bool { return path(e) == imp }) {
+				p.fault("%s must never import %s itself", name, imp)
+			}
+		}
+		for _, entry := range never[name] {
+			if way := p.reaches(name, path(entry)); way != nil {
+				p.fault("%s must never import %s: %s", name, entry, strings.Join(way, " → "))
+			}
+		}
+		for _, imp := range slices.Concat(at.TestImports, at.XTestImports) {
+			below := strings.TrimPrefix(imp, module)
+			if inside(below, "itest/testkit") || p.allows(name, imp, false) == "" {
+				continue
+			}
+			may := false
+			for _, e := range testsMay[name] {
+				if inside(below, e) {
+					may, p.used["testsMay "+name+" "+e] = true, true
+				}
+			}
+			if !may {
+				p.fault("a test of %s imports %s: %s (testsMay)", name, imp, p.allows(name, imp, false))
 			}
 		}
 	}
 	for name := range floors {
-		if !seen[name] {
-			t.Errorf("%s is gone: take it out of floors, or bring it back", name)
+		if p.ours[name] == nil {
+			p.fault("%s is gone: take it out of floors, or bring it back", name)
+		}
+	}
+	for what, table := range map[string]map[string][]string{"sideways": sideways, "rooms": rooms, "doors": doors, "testsMay": testsMay} {
+		for row, entries := range table {
+			for _, e := range entries {
+				if !p.used[what+" "+row+" "+e] {
+					p.fault("%s: nothing of %s needs %s: take it out", what, row, e)
+				}
+			}
+		}
+	}
+	// A ban means something only where nothing else forbids it already, and of what there is.
+	for what, table := range map[string]map[string][]string{"never": never, "neverItself": neverItself} {
+		for row, entries := range table {
+			for _, e := range entries {
+				switch imp := path(e); {
+				case p.ours[row] == nil:
+					p.fault("%s: there is no %s", what, row)
+				case p.allows(row, imp, false) != "":
+					p.fault("%s: %s could not import %s in any case: take it out", what, row, e)
+				case imp == e && !imported[e]:
+					p.fault("%s: nothing imports %s, which %s must not: take it out", what, e, row)
+				}
+			}
+		}
+	}
+}
+
+func TestFloors(t *testing.T) {
+	p := &plan{used: map[string]bool{}}
+	p.ours, p.libs = house(t)
+	p.check()
+	slices.Sort(p.faults)
+	for _, f := range p.faults {
+		t.Error(f)
+	}
+}
+
+// TestFloorsSeesFaults: what TestFloors would not let pass, each made by one import more or less.
+func TestFloorsSeesFaults(t *testing.T) {
+	ours, libs := house(t)
+	for _, c := range []struct {
+		what, name, from, to, want string
+		test                       bool
+	}{
+		{"an import upward", "voice/gain", "", module + "voice/hub", "voice/gain imports " + module + "voice/hub: it stands on floor 3", false},
+		{"another room", "voice/hub", "", module + "proxy/packet", "the room voice does not know proxy", false},
+		{"a library by another door", "proxy/status", "", "github.com/gobwas/ws", "the doors of github.com/gobwas/ws", false},
+		{"a broken promise", "voice/wire", "", "time", "voice/wire must never import time: ", false},
+		{"a promise broken below", "voice/talk", "", "net", "voice/line must never import net: " + module + "voice/line → " + module + "voice/talk → net", false},
+		{"a door that is shut", "bridge/commands", "golang.org/x/term", "", "doors: nothing of golang.org/x/term needs bridge/commands", false},
+		{"a way that is gone", "voice/route", module + "voice/gain", "", "sideways: nothing of voice/route needs voice/gain", false},
+		{"a test upward", "voice/gain", "", module + "voice/hub", "a test of voice/gain imports " + module + "voice/hub", true},
+		{"a test that has changed", "proxy/packet", "github.com/Tnze/go-mc/nbt", "", "testsMay: nothing of proxy/packet needs github.com/Tnze/go-mc", true},
+	} {
+		p := &plan{ours: maps.Clone(ours), libs: libs, used: map[string]bool{}}
+		at := *p.ours[c.name]
+		for _, list := range []*[]string{&at.Imports, &at.TestImports, &at.XTestImports} {
+			*list = slices.DeleteFunc(slices.Clone(*list), func(imp string) bool { return imp == c.from })
+		}
+		switch {
+		case c.to == "":
+		case c.test:
+			at.TestImports = append(at.TestImports, c.to)
+		default:
+			at.Imports = append(at.Imports, c.to)
+		}
+		p.ours[c.name] = &at
+		p.check()
+		if !slices.ContainsFunc(p.faults, func(f string) bool { return strings.Contains(f, c.want) }) {
+			t.Errorf("%s: %q, want %q", c.what, p.faults, c.want)
 		}
 	}
 }
