@@ -12,6 +12,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
@@ -65,7 +66,7 @@ func TestBedrock(t *testing.T) {
 			refused := func(p *program, what, host, told string, counter string) {
 				t.Helper()
 				raw.Dial(p.addr, peer.Login{Name: what, Host: host}).Await("kicked", func(e peer.Event) bool { return strings.Contains(e.Text, told) })
-				until(t, what+" to be counted", func() bool { return p.metric(`earshot_connections_ended_total{why="`+counter+`"}`) >= 1 })
+				testkit.Until(t, what+" to be counted", func() bool { return p.metric(`earshot_connections_ended_total{why="`+counter+`"}`) >= 1 })
 			}
 			refused(p, "otherkey", peer.Geyser(t, "h", []byte("another key, 16b"), nil), "cannot tell who you are", "bedrock_data")
 			good := peer.Geyser(t, "h", key, nil)

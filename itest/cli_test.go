@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
-
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
+	"github.com/earshot-mc/earshot/itest/testkit/natsd"
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
@@ -71,11 +71,7 @@ func TestMistakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	nats := &elsewhere{t: t, opts: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(), Username: "earshot", Password: "right",
-	}}
-	nats.start()
-	t.Cleanup(nats.stop)
+	nats := natsd.Run(t, natsd.Login("earshot", "right"))
 	junk := put("junk", "this is neither a picture nor a certificate\n")
 	free := freeAddr(t)
 	n := 0
@@ -112,7 +108,7 @@ func TestMistakes(t *testing.T) {
 		"an icon of nonsense":         {with(fmt.Sprintf("status: {icon: %q}\n", junk)), []string{"status.icon", "PNG"}},
 		"a small icon":                {with(fmt.Sprintf("status: {icon: %q}\n", small)), []string{"status.icon", "64"}},
 		"a state that nobody has":     {with("state: {url: 'nats://127.0.0.1:1', user: earshot, password: sw0rdfish}\n"), []string{"state server", "127.0.0.1:1", "is it running", "section state"}},
-		"a state of somebody else":    {with(fmt.Sprintf("state: {url: 'nats://127.0.0.1:%d', user: earshot, password: sw0rdfish}\n", nats.opts.Port)), []string{"state server", "uthorization", "section state"}},
+		"a state of somebody else":    {with(fmt.Sprintf("state: {url: '%s', user: earshot, password: sw0rdfish}\n", nats.URL())), []string{"state server", "uthorization", "section state"}},
 		"a long text":                 {with(fmt.Sprintf("status: {motd: %q}\n", strings.Repeat("x", 40000))), []string{"motd"}},
 	} {
 		status, stdout, stderr := earshot(t, nil, c.args...)
@@ -251,7 +247,7 @@ func TestDataFolder(t *testing.T) {
 	data := filepath.Join(p.dir, "var", "earshot")
 	p.args = append(p.args, "--data", data)
 	p.run()
-	until(t, "the banner", func() bool { return strings.Contains(p.log.String(), "players go to limbo") })
+	testkit.Until(t, "the banner", func() bool { return strings.Contains(p.log.String(), "players go to limbo") })
 	p.says(1, "made the data folder "+data)
 	p.says(1, "settings "+filepath.Join(p.dir, "earshot.yml"))
 	if st, err := os.Stat(data); err != nil || st.Mode().Perm() != 0o700 {
@@ -260,7 +256,7 @@ func TestDataFolder(t *testing.T) {
 	p.stop()
 	p.args = []string{"run", "--data", data, "--listen", p.addr, "--offline"}
 	p.run()
-	until(t, "the banner", func() bool {
+	testkit.Until(t, "the banner", func() bool {
 		return strings.Contains(p.log.String(), "settings none: there is no earshot.yml in "+data+", so these are the defaults")
 	})
 	p.says(1, "made the data folder") // once
@@ -279,7 +275,7 @@ func putIn(t *testing.T, text string) (file string) {
 func TestSaysWhatIsUnsafe(t *testing.T) {
 	for range 2 {
 		p := start(t, "", "--offline")
-		until(t, "the banner", func() bool { return strings.Contains(p.log.String(), "players go to limbo") })
+		testkit.Until(t, "the banner", func() bool { return strings.Contains(p.log.String(), "players go to limbo") })
 		for _, s := range []string{"join    " + p.addr, "voice   ws://" + p.addr + "/voice", "UNSAFE  players are not authenticated"} {
 			p.says(1, s)
 		}
@@ -288,7 +284,7 @@ func TestSaysWhatIsUnsafe(t *testing.T) {
 	full.says(1, "UNSAFE  bungeecord: full: plugins on b may move, message and kick the players of every server")
 	t.Setenv("EARSHOT_PORT", "tcp://10.0.0.1:25565") // as Kubernetes has it beside a service of that name
 	p := start(t, "online: true\n")
-	until(t, "the banner", func() bool {
+	testkit.Until(t, "the banner", func() bool {
 		return strings.Contains(p.log.String(), "NOTE    environment variable EARSHOT_PORT is no setting")
 	})
 	if s := p.log.String(); strings.Contains(s, "UNSAFE") {

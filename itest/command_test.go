@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // utf is strings as plugins of BungeeCord write them.
@@ -45,10 +46,10 @@ permissions:
 	ann.Chat("/glist")
 	a.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "/glist" })
 	a.Op("Ann", 2)
-	until(t, "the operator level to count", func() bool {
+	testkit.Until(t, "the operator level to count", func() bool {
 		mine, theirs := ann.Count("chat"), a.Count("chat", "Ann")
 		ann.Chat("/glist")
-		until(t, "an answer", func() bool { return ann.Count("chat") > mine || a.Count("chat", "Ann") > theirs })
+		testkit.Until(t, "an answer", func() bool { return ann.Count("chat") > mine || a.Count("chat", "Ann") > theirs })
 		return ann.Count("chat") > mine
 	})
 	bob.Skip("moved")

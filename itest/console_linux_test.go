@@ -14,6 +14,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
@@ -105,14 +106,14 @@ func TestConsoleOnAPipe(t *testing.T) {
 			p.args = append(p.args, "--data", p.dir)
 			in, to := open(t)
 			defer to.Close()
-			var answers logBuffer
+			var answers testkit.Log
 			p.at = func(cmd *exec.Cmd) { cmd.Stdin, cmd.Stdout = in, &answers }
 			p.run()
 			in.Close()
 			says := func(command, answer string) {
 				t.Helper()
 				fmt.Fprintln(to, command)
-				until(t, answer, func() bool { return strings.Contains(answers.String(), answer) })
+				testkit.Until(t, answer, func() bool { return strings.Contains(answers.String(), answer) })
 			}
 			says("glist", "Players online: 0.")
 			says("/nonsense", "There is no command nonsense.")
@@ -205,7 +206,7 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	says("voice speaker range Stage 20", "range 20")
 	says("voice speaker relay Stage Ann", "Stage carries the voice of Ann")
 	var stage uuid.UUID
-	until(t, "the name of the stage", func() bool {
+	testkit.Until(t, "the name of the stage", func() bool {
 		l := bob.c.Speakers()
 		if l == nil || len(l.List) != 1 || l.List[0].Name != "Stage" {
 			return false
@@ -216,7 +217,7 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	ann.take()
 	bob.take()
 	good := 0
-	until(t, "Bob to hear Ann from the stage", func() bool {
+	testkit.Until(t, "Bob to hear Ann from the stage", func() bool {
 		ann.say(t.Context(), 10)
 		for _, h := range bob.take() {
 			if h.from == stage && h.origin == ann.id && math.Abs(h.gain-(1-5./20)) < .005 && math.Abs(h.dx-3) < .02 && math.Abs(h.dz+4) < .02 && math.Abs(h.hz-440) < 5 && h.level > .3 {

@@ -9,9 +9,10 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
+	"github.com/earshot-mc/earshot/itest/testkit/natsd"
 )
 
 // state runs earshot state in the program's folder.
@@ -114,19 +115,15 @@ func TestDamagedState(t *testing.T) {
 // TestWhatIsLostAtTheEndIsListed: changes that could not be stored until the end make the exit status 1, and are listed.
 // Export, check and import work on a NATS as on a folder.
 func TestWhatIsLostAtTheEndIsListed(t *testing.T) {
-	e := &elsewhere{t: t, opts: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
-	}}
-	e.start()
-	t.Cleanup(func() { e.stop() })
-	p := start(t, moderated+fmt.Sprintf("state: {url: 'nats://127.0.0.1:%d'}\n", e.opts.Port), "--offline")
+	e := natsd.Run(t)
+	p := start(t, moderated+fmt.Sprintf("state: {url: '%s'}\n", e.URL()), "--offline")
 	bots := peer.NewBots(t, "1.21.4")
 	mod := bots.Join(p.addr, "Mod")
 	kept, lost := uuid.NewString(), uuid.NewString()
 	says(mod, "/voice mute "+kept+" 1d", "is muted")
 	p.state(0, "export", "backup.txt")
-	e.stop()
-	until(t, "the loss shows", func() bool { return p.metric("earshot_state_up") == 0 })
+	e.Stop()
+	testkit.Until(t, "the loss shows", func() bool { return p.metric("earshot_state_up") == 0 })
 	says(mod, "/voice mute "+lost+" 1d", "is muted")
 	p.once.Do(func() {
 		p.cmd.Process.Signal(os.Interrupt)
@@ -135,8 +132,8 @@ func TestWhatIsLostAtTheEndIsListed(t *testing.T) {
 	if log := p.log.String(); p.cmd.ProcessState.ExitCode() != 1 || !strings.Contains(log, "1 changes are lost") || !strings.Contains(log, "mutes "+lost) {
 		t.Errorf("%v:\n%s", p.cmd.ProcessState, log)
 	}
-	e.opts.StoreDir = t.TempDir() // another one, with nothing on it
-	e.start()
+	e.Options.StoreDir = t.TempDir() // another one, with nothing on it
+	e.Start()
 	if said := p.state(0, "import", "backup.txt"); !strings.Contains(said, "2 records are stored") { // the mute, and the name of Mod
 		t.Errorf("import:\n%s", said)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
@@ -69,7 +70,7 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 		t.Helper()
 		in, out := p.metric("earshot_voice_frames_in_total"), p.metric("earshot_voice_frames_delivered_total")
 		ann.say(t.Context(), 10)
-		until(t, "the frames to arrive", func() bool { return p.metric("earshot_voice_frames_in_total") >= in+10 })
+		testkit.Until(t, "the frames to arrive", func() bool { return p.metric("earshot_voice_frames_in_total") >= in+10 })
 		if n := p.metric("earshot_voice_frames_delivered_total") - out; n != 0 {
 			t.Errorf("%v frames delivered %s", n, why)
 		}
@@ -79,7 +80,7 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 	strangers := peer.NewRaw(t, version)
 	completes := func(why string, ann bool) {
 		t.Helper()
-		until(t, "the names to choose from "+why, func() bool {
+		testkit.Until(t, "the names to choose from "+why, func() bool {
 			names := mod.Complete("/voice mute ")
 			list := string(strangers.Ping(p.addr))
 			return slices.Contains(names, "Ann") == ann && slices.Contains(names, "Bob") &&
@@ -94,7 +95,7 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 
 	// A listen comes first, to a name that nobody has declared: silence, and a warning.
 	says("/voice listen add Spy red", "There is no domain red: Spy hears nothing")
-	until(t, "the warning", func() bool { return strings.Contains(p.log.String(), "domain that does not exist") })
+	testkit.Until(t, "the warning", func() bool { return strings.Contains(p.log.String(), "domain that does not exist") })
 	silent("to a listener of a domain that is not there")
 	says("/voice domain create red Ann "+bob.id.String(), "The domain red is there. Members: 2.")
 	bob.hears(ann, 1, 0, 0)
@@ -118,7 +119,7 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 	says("/voice speaker play Jukebox ../secret.opus", "no name of a file")
 	says("/voice speaker play Jukebox tone.opus loop", "Jukebox plays tone.opus, which lasts 2s, over and over.")
 	var id uuid.UUID
-	until(t, "the speaker's name", func() bool {
+	testkit.Until(t, "the speaker's name", func() bool {
 		l := ann.c.Speakers()
 		if l == nil || len(l.List) != 1 || l.List[0].Name != "Jukebox" {
 			return false
@@ -127,7 +128,7 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 		return true
 	})
 	good := 0
-	until(t, "Ann to hear the speaker where it stands", func() bool {
+	testkit.Until(t, "Ann to hear the speaker where it stands", func() bool {
 		for _, h := range ann.take() {
 			if h.from == id && math.Abs(h.gain-0.8*(1-10./40)) < .005 && math.Abs(h.dx-8) < .02 && math.Abs(h.dz+6) < .02 && math.Abs(h.hz-440) < 5 && h.level > .3 && h.level < .4 {
 				good++
@@ -143,7 +144,7 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 	says("/voice speaker stop Jukebox", "Jukebox is silent.")
 	silent("after the speaker was stopped")
 	says("/voice speaker allow Jukebox Bob", ", for Bob")
-	until(t, "the name to be Bob's alone", func() bool { return len(ann.c.Speakers().List) == 0 && len(bob.c.Speakers().List) == 1 })
+	testkit.Until(t, "the name to be Bob's alone", func() bool { return len(ann.c.Speakers().List) == 0 && len(bob.c.Speakers().List) == 1 })
 	says("/voice speaker remove Jukebox", "The speaker Jukebox is gone.")
-	until(t, "the name to be gone", func() bool { return len(bob.c.Speakers().List) == 0 })
+	testkit.Until(t, "the name to be gone", func() bool { return len(bob.c.Speakers().List) == 0 })
 }

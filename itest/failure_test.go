@@ -15,6 +15,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -387,7 +388,7 @@ func (x *tide) wrote(n int) {
 // still waits until something has been taken, and then nothing for a second.
 func (x *tide) still(t *testing.T, what string) {
 	t.Helper()
-	until(t, what+" to stand still", func() bool {
+	testkit.Until(t, what+" to stand still", func() bool {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		return x.taken > 1<<20 && time.Since(x.at) > time.Second
@@ -464,7 +465,7 @@ func TestStopsAtOnce(t *testing.T) {
 	logIn(t, p.addr, "Ann").until(proto.JoinGame) // and will not hang up
 	p.once.Do(func() {
 		p.cmd.Process.Signal(syscall.SIGTERM)
-		until(t, "the program to begin to stop", func() bool { return strings.Contains(p.log.String(), "stopping") })
+		testkit.Until(t, "the program to begin to stop", func() bool { return strings.Contains(p.log.String(), "stopping") })
 		p.cmd.Process.Signal(syscall.SIGTERM)
 		<-p.done
 		// By its own devices it ends with 0, or as late as the watchdog has it, which says so.
@@ -503,16 +504,16 @@ func TestFrozenListener(t *testing.T) {
 		}
 	}
 	for _, l := range []*listener{bob, eve} {
-		until(t, l.bot.Name+" to hear Ann", func() bool { speak(1); return len(l.take()) > 0 })
+		testkit.Until(t, l.bot.Name+" to hear Ann", func() bool { speak(1); return len(l.take()) > 0 })
 	}
 
 	eve.ice.freeze()
 	begin, lost := len(sent), `earshot_voice_frames_lost_total`
 	bob.take()
 	was := p.metric(lost)
-	until(t, "frames for Eve to be dropped", func() bool { speak(25); return p.metric(lost) > was+100 })
+	testkit.Until(t, "frames for Eve to be dropped", func() bool { speak(25); return p.metric(lost) > was+100 })
 	var heard []arrival
-	until(t, "Bob to hear every frame", func() bool {
+	testkit.Until(t, "Bob to hear every frame", func() bool {
 		heard = append(heard, bob.take()...)
 		return len(heard) > 0 && heard[len(heard)-1].seq == int64(len(sent)-1)
 	})
@@ -533,7 +534,7 @@ func TestFrozenListener(t *testing.T) {
 	resumed := time.Now()
 	eve.ice.resume()
 	var fresh, after, behind int
-	until(t, "Eve to catch up", func() bool {
+	testkit.Until(t, "Eve to catch up", func() bool {
 		speak(1)
 		for _, a := range eve.take() {
 			delay := a.at.Sub(sent[a.seq])

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // TestBroughtBack: a server dies under several players. They wait in the built-in world and are told so, newcomers with
@@ -42,7 +43,7 @@ func broughtBack(t *testing.T, version string) {
 		said(b, "You lost server game")
 		said(b, "As soon as a server is back")
 	}
-	until(t, "the breaker to open", func() bool { return p.metric(`earshot_server_breaker{server="game"}`) == 2 })
+	testkit.Until(t, "the breaker to open", func() bool { return p.metric(`earshot_server_breaker{server="game"}`) == 2 })
 	hal.Chat("/earshot status")
 	said(hal, "server game: breaker open")
 	eve := bots.Join(p.addr, "Eve") // and does not have to wait for the dead server
@@ -62,7 +63,7 @@ func broughtBack(t *testing.T, version string) {
 		server.Joined(b.Name)
 		b.Await("moved", nil)
 	}
-	until(t, "nobody to be held", func() bool { return p.metric("earshot_players_held") == 0 })
+	testkit.Until(t, "nobody to be held", func() bool { return p.metric("earshot_players_held") == 0 })
 	p.counts(`earshot_switches_total{how="returned"}`, 5)
 	hal.Chat("/server")
 	said(hal, "You are on limbo")
@@ -110,7 +111,7 @@ func TestLeastPlayers(t *testing.T) {
 	}
 	all[3].Quit()
 	all[3].Await("end", nil)
-	until(t, "the player to be gone", func() bool { return p.metric("earshot_players") == 5 })
+	testkit.Until(t, "the player to be gone", func() bool { return p.metric("earshot_players") == 5 })
 	bots.Join(p.addr, "P6")
 	servers[left].Joined("P6")
 }

@@ -120,11 +120,10 @@ var testsMay = map[string][]string{
 	"proxy/session":   {"bridge/commands"},
 	"proxy/packet":    {"github.com/Tnze/go-mc"},
 	"proxy/backend":   {"github.com/pires/go-proxyproto"},
-	"handshake/cert":  {"github.com/letsencrypt"},                                     // an authority to be given certificates by
-	"voice":           {"bridge/sight", "github.com/gobwas/ws", "github.com/nats-io"}, // what no proper client sends; a store elsewhere
-	"bridge/network":  {"github.com/nats-io"},
-	"voice/group":     {"voice/line"},            // a page as a client reads it
-	"voice/speaker":   {"bridge/sight", "voice"}, // an example from outside
+	"handshake/cert":  {"github.com/letsencrypt"},               // an authority to be given certificates by
+	"voice":           {"bridge/sight", "github.com/gobwas/ws"}, // what no proper client sends
+	"voice/group":     {"voice/line"},                           // a page as a client reads it
+	"voice/speaker":   {"bridge/sight", "voice"},                // an example from outside
 	"voice/route":     {"bridge/sight"},
 	"voice/conn":      {"bridge/sight"},
 	"voice/hub":       {"bridge/sight"},

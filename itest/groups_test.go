@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
@@ -76,10 +77,10 @@ func TestGroupsUnderAbuse(t *testing.T) {
 	}
 	// The bound and the permission are settings that a reload puts in force.
 	p.write(moderated + "voice: {groups: {max-persistent: 4}}\n")
-	until(t, "the reload", func() bool { return strings.Contains(p.log.String(), "was read again") })
+	testkit.Until(t, "the reload", func() bool { return strings.Contains(p.log.String(), "was read again") })
 	create(mal, "fourth", "", true, "OK")
 	mal.asks(talk.GroupRequest{Verb: talk.Leave}, "OK")
 	p.write("permissions: {groups: {default: {nodes: [-socketsvc.groups.persistent]}}}\n")
-	until(t, "the second reload", func() bool { return strings.Count(p.log.String(), "was read again") == 2 })
+	testkit.Until(t, "the second reload", func() bool { return strings.Count(p.log.String(), "was read again") == 2 })
 	create(bob, "mine", "", true, "PERSISTENT_NOT_ALLOWED")
 }

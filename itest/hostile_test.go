@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -82,7 +83,7 @@ timeouts: {first-byte: 1s, login: 3s, read: 5s}
 `, certFile, keyFile, balancer))
 	clients := peer.NewRaw(t, "1.16.5")
 	clients.Join(p.addr, "First").Quit() // what is made once has been made
-	until(t, "the first player to be gone", func() bool { return p.metric("earshot_players") == 0 })
+	testkit.Until(t, "the first player to be gone", func() bool { return p.metric("earshot_players") == 0 })
 	before := p.cost()
 
 	t.Run("at once", func(t *testing.T) { // most of it is waiting to be cut
@@ -229,9 +230,9 @@ func bombs(t *testing.T) {
 
 	p.gone(t, "Fine", func(c *wire) {
 		write(t, c, packed(len(dense), dense))
-		until(t, "an honest packet to pass", func() bool { return p.metric("earshot_players") == 1 })
+		testkit.Until(t, "an honest packet to pass", func() bool { return p.metric("earshot_players") == 1 })
 	})
-	until(t, "the backend to have had it", func() bool { return taken.Load() > int64(len(dense)) })
+	testkit.Until(t, "the backend to have had it", func() bool { return taken.Load() > int64(len(dense)) })
 	before := p.cost()
 	for what, c := range map[string]struct {
 		bytes []byte
@@ -271,7 +272,7 @@ func (p *program) gone(t *testing.T, name string, fn func(*wire)) {
 	c.until(proto.JoinGame)
 	fn(c)
 	c.Close()
-	until(t, name+" to be gone", func() bool { return p.metric("earshot_players") == 0 })
+	testkit.Until(t, name+" to be gone", func() bool { return p.metric("earshot_players") == 0 })
 }
 
 // garbage: bytes without a sense, before and after a login.
@@ -332,7 +333,7 @@ func crowd(t *testing.T, p *program) {
 			write(t, conns[i], half)
 		}
 	}
-	until(t, "the crowd to be taken in", func() bool { return p.metric(taken) >= before+300 })
+	testkit.Until(t, "the crowd to be taken in", func() bool { return p.metric(taken) >= before+300 })
 	begin := time.Now() // meanwhile others come in
 	c := logIn(t, p.addr, "Amid")
 	c.until(proto.JoinGame)
@@ -378,7 +379,7 @@ func TestThrottles(t *testing.T) {
 	if b, _ := ended(t, c); len(b) != 0 {
 		t.Errorf("the third ping is answered with %q", b)
 	}
-	until(t, "a connection to be refused", func() bool {
+	testkit.Until(t, "a connection to be refused", func() bool {
 		c := dial(t, p.addr, "")
 		write(t, c, []byte{0xfe, 1, 0xfa})
 		return strings.Contains(metrics(), `earshot_connections_refused_total{reason="throttled"} 1`)
@@ -391,13 +392,13 @@ func TestThrottles(t *testing.T) {
 		t.Errorf("a request too many is answered %d %s", code, body)
 	}
 	for _, setting := range []string{"limits.connections", "limits.logins", "limits.status"} {
-		until(t, "the log to name "+setting, func() bool { return strings.Contains(p.log.String(), `setting="`+setting) })
+		testkit.Until(t, "the log to name "+setting, func() bool { return strings.Contains(p.log.String(), `setting="`+setting) })
 		if n := strings.Count(p.log.String(), `setting="`+setting); n != 1 {
 			t.Errorf("%d lines of the log name %s", n, setting)
 		}
 	}
 	for _, want := range []string{`earshot_connections_ended_total{why="throttled"} 1`, `earshot_connections_ended_total{why="status_throttled"}`, "earshot_players 3"} {
-		until(t, "/metrics to say "+want, func() bool { return strings.Contains(metrics(), want) })
+		testkit.Until(t, "/metrics to say "+want, func() bool { return strings.Contains(metrics(), want) })
 	}
 	for i := range 5 { // who is exempt is not concerned
 		c := newWire(t, dial(t, p.addr, "127.0.1.1"), proto.V1_8)

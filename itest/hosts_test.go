@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -127,7 +128,7 @@ hosts:
 	const theirs, ours = "stub", "Ours"
 	check := func(p *program, host, text string, online, max int) {
 		t.Helper()
-		until(t, fmt.Sprintf("%q and %d/%d players by %s", text, online, max, host), func() bool {
+		testkit.Until(t, fmt.Sprintf("%q and %d/%d players by %s", text, online, max, host), func() bool {
 			s := shown(t, p, clients.Protocol, host)
 			return strings.Contains(string(s.Description), text) && s.Players.Online == online && s.Players.Max == max && s.Version.Protocol == clients.Protocol
 		})
@@ -195,7 +196,7 @@ func TestOddSample(t *testing.T) {
 	}()
 	p := start(t, fmt.Sprintf("online: false\ntry: [a]\nservers: {a: {address: %q}}\nstatus: {passthrough: [all]}\n", ln.Addr()))
 	s := shown(t, p, 765, "localhost")
-	until(t, "the server's answer", func() bool {
+	testkit.Until(t, "the server's answer", func() bool {
 		s = shown(t, p, 765, "localhost")
 		return strings.Contains(string(s.Description), "from behind")
 	})
@@ -237,7 +238,7 @@ hosts: {"*.pack.example": {lite: [gone, pack], motd: The pack is down}, gone.exa
 			server.Joined("Bob")
 			p.counts("earshot_players", 0)
 			p.counts("earshot_lite_connections", 2)
-			until(t, "the server's own answer", func() bool {
+			testkit.Until(t, "the server's own answer", func() bool {
 				s := shown(t, p, bots.Protocol, "best.pack.example")
 				return strings.Contains(string(s.Description), "stub") && s.Players.Online == 2 && s.Players.Max == 1000
 			})
@@ -247,7 +248,7 @@ hosts: {"*.pack.example": {lite: [gone, pack], motd: The pack is down}, gone.exa
 
 			bob.Quit()
 			server.Await("leave", "Bob", nil)
-			until(t, "Bob's connection to be gone", func() bool { return p.metric("earshot_lite_connections") == 1 })
+			testkit.Until(t, "Bob's connection to be gone", func() bool { return p.metric("earshot_lite_connections") == 1 })
 			server.Kick("Ann", "enough for today")
 			ann.Await("kicked", func(e peer.Event) bool { return strings.Contains(e.Text, "enough for today") })
 			ann.Await("end", nil)
@@ -255,7 +256,7 @@ hosts: {"*.pack.example": {lite: [gone, pack], motd: The pack is down}, gone.exa
 			cat := raws.Dial(p.addr, peer.Login{Name: "Cat", Host: "gone.example"})
 			cat.Await("kicked", func(e peer.Event) bool { return strings.Contains(e.Text, "No server is available") })
 			line.kill()
-			until(t, "our answer for a server that is gone", func() bool {
+			testkit.Until(t, "our answer for a server that is gone", func() bool {
 				s := shown(t, p, bots.Protocol, "best.pack.example")
 				return strings.Contains(string(s.Description), "The pack is down") && s.Players.Online == 0
 			})
@@ -281,7 +282,7 @@ hosts: {"*.pack.example": {lite: [pack]}, a.example: {motd: A}}
 `, silent))
 	clients := peer.NewRaw(t, "1.16.5")
 	clients.Join(p.addr, "First").Quit() // what is made once has been made
-	until(t, "the first player to be gone", func() bool { return p.metric("earshot_players") == 0 })
+	testkit.Until(t, "the first player to be gone", func() bool { return p.metric("earshot_players") == 0 })
 	before := p.cost()
 
 	var open []net.Conn
@@ -309,11 +310,11 @@ hosts: {"*.pack.example": {lite: [pack]}, a.example: {motd: A}}
 			}
 		}
 	}
-	until(t, "some to be passed on", func() bool { return p.metric("earshot_lite_connections_total") > 100 })
+	testkit.Until(t, "some to be passed on", func() bool { return p.metric("earshot_lite_connections_total") > 100 })
 	for _, c := range open {
 		c.Close()
 	}
-	until(t, "all of them to be gone", func() bool { return p.metric("earshot_lite_connections") == 0 })
+	testkit.Until(t, "all of them to be gone", func() bool { return p.metric("earshot_lite_connections") == 0 })
 	p.returnsTo(before)
 	if n := p.metric(`earshot_connections_ended_total{why="panic"}`); n != 0 {
 		t.Errorf("%v sessions ended in a panic", n)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/voice/client"
@@ -122,7 +123,7 @@ func TestUnreadAnswersEnd(t *testing.T) {
 	if n := p.metric("process_open_fds"); n < before+5 {
 		t.Fatalf("%v connections are held: this is no test", n-before)
 	}
-	until(t, "the connections to end", func() bool { return p.metric("process_open_fds") <= before+1 })
+	testkit.Until(t, "the connections to end", func() bool { return p.metric("process_open_fds") <= before+1 })
 	for _, c := range conns {
 		c.Close()
 	}
@@ -181,7 +182,7 @@ func TestTurnedAwayIsSaid(t *testing.T) {
 		if want == "untrusted" {
 			want = `that is not trusted" room=connection setting=proxy-protocol.trusted from=127.0.0.1`
 		}
-		until(t, "the log to say "+want, func() bool { return strings.Contains(p.log.String(), want) })
+		testkit.Until(t, "the log to say "+want, func() bool { return strings.Contains(p.log.String(), want) })
 		if n := strings.Count(p.log.String(), want); n != 1 {
 			t.Errorf("%d lines have %s", n, want)
 		}

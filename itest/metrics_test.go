@@ -6,6 +6,7 @@ import (
 	"net"
 	"testing"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -50,6 +51,6 @@ func TestUndecoded(t *testing.T) {
 	}
 	p.counts(`earshot_commands_total{what="unreadable"}`, 1)
 	for _, name := range []string{"earshot_clientbound_frames_total", `earshot_bytes_total{direction="clientbound"}`} {
-		until(t, name+" to be counted", func() bool { return p.metric(name) > 0 })
+		testkit.Until(t, name+" to be counted", func() bool { return p.metric(name) > 0 })
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -108,7 +109,7 @@ func TestNewerRelease(t *testing.T) {
 	in.Close()
 	says := func(command, want string) {
 		t.Helper()
-		until(t, fmt.Sprintf("%q to be answered with %q", command, want), func() bool {
+		testkit.Until(t, fmt.Sprintf("%q to be answered with %q", command, want), func() bool {
 			fmt.Fprintln(line, command)
 			return strings.Contains(p.log.String(), want)
 		})
@@ -137,7 +138,7 @@ func TestNewerRelease(t *testing.T) {
 	server.Await("chat", "Ann", func(e peer.Event) bool { return strings.Contains(e.Text, "/server") })
 
 	p.write(settings + "unknown-versions: refuse\n")
-	until(t, "newer releases to be refused", func() bool {
+	testkit.Until(t, "newer releases to be refused", func() bool {
 		return x.ping(t, dial(t, p.addr, ""), peer.Newer.Protocol).Version.Protocol == proto.Max
 	})
 	if r := refusal(t, p.addr, peer.Newer.Protocol, "Eve"); !strings.Contains(r, "outdated_server") {
@@ -145,7 +146,7 @@ func TestNewerRelease(t *testing.T) {
 	}
 
 	describe(p, false)
-	until(t, "the release to be known", func() bool {
+	testkit.Until(t, "the release to be known", func() bool {
 		return strings.Contains(x.ping(t, dial(t, p.addr, ""), peer.Newer.Protocol).Version.Name, "1.8-27.0")
 	})
 	bob := bots.Join(p.addr, "Bob")
@@ -158,7 +159,7 @@ func TestNewerRelease(t *testing.T) {
 
 	// A file that cannot be right changes nothing, and says why.
 	p.version("900.json", `{"like": 777, "traits": {"CompactMode": true}}`)
-	until(t, "the error to be told", func() bool {
+	testkit.Until(t, "the error to be told", func() bool {
 		return strings.Contains(p.log.String(), `versions/900.json: traits: there is no trait`)
 	})
 	if s := x.ping(t, dial(t, p.addr, ""), peer.Newer.Protocol); !strings.Contains(s.Version.Name, "27.0") {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -258,7 +259,7 @@ func notAuthenticated(t *testing.T, version string) {
 	patient := start(t, fmt.Sprintf("session-server: %q\ntimeouts: {session-server: 25s}\n", gate.url))
 	n := gate.questions()
 	ben := clients.Dial(patient.addr, peer.Login{Name: "Ben", Account: sessions.Account("Ben")})
-	until(t, "the question", func() bool { return gate.questions() > n })
+	testkit.Until(t, "the question", func() bool { return gate.questions() > n })
 	begin := time.Now()
 	ben.Vanish()
 	<-gate.hung
@@ -293,12 +294,12 @@ func TestOfflineNames(t *testing.T) {
 	}
 	p.counts("earshot_players", 1)
 	ann.Close()
-	until(t, "Ann to be gone", func() bool { return p.metric("earshot_players") == 0 })
+	testkit.Until(t, "Ann to be gone", func() bool { return p.metric("earshot_players") == 0 })
 	logIn(t, p.addr, "ANN").until(proto.JoinGame)
 }
 
 // counted waits until a metric is above zero.
 func (p *program) counted(name, why string) {
 	p.t.Helper()
-	until(p.t, name+" after "+why, func() bool { return p.metric(name) > 0 })
+	testkit.Until(p.t, name+" after "+why, func() bool { return p.metric(name) > 0 })
 }

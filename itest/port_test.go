@@ -30,6 +30,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/offer"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -182,7 +183,7 @@ func (x *portTest) status(t *testing.T) {
 
 	ann := x.clients.Join(x.p.addr, "Ann")
 	x.server.Joined("Ann")
-	until(t, "Ann to be named, whom nobody there could call vanished", func() bool {
+	testkit.Until(t, "Ann to be named, whom nobody there could call vanished", func() bool {
 		s = read(x.clients.Ping(x.p.addr))
 		return len(s.Players.Sample) > 0
 	})
@@ -562,5 +563,5 @@ func TestSendsProxyHeader(t *testing.T) {
 	case <-time.After(peer.Patience):
 		t.Fatal("the backend was told nothing")
 	}
-	until(t, "the player to be there", func() bool { return p.metric("earshot_players") == 1 })
+	testkit.Until(t, "the player to be there", func() bool { return p.metric("earshot_players") == 1 })
 }

@@ -1,7 +1,6 @@
 package itest
 
 import (
-	"bytes"
 	"crypto/md5"
 	"fmt"
 	"io"
@@ -19,6 +18,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // binary builds the program once: as make build does where libopus is, or with the race detector where the test itself has it.
@@ -50,27 +50,10 @@ type program struct {
 	addr string          // host:port of everything
 	dir  string          // of the configuration and all data
 	at   func(*exec.Cmd) // puts the process at something else than the log; nil does not
-	log  logBuffer
+	log  testkit.Log
 	once *sync.Once
 	done chan struct{} // closed when the process is gone
 	err  error         // what it ended with; read it once done is closed
-}
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // freeAddr is an address on loopback that nothing listens on.
@@ -234,20 +217,10 @@ func (p *program) metric(name string) float64 {
 	return sum
 }
 
-// until waits for a condition that nothing announces.
-func until(t testing.TB, what string, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(peer.Patience); !done(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("waited in vain for %s", what)
-		}
-	}
-}
-
 // counts waits for a value of /metrics: what is counted may be seen a moment before it is.
 func (p *program) counts(name string, want float64) {
 	p.t.Helper()
-	until(p.t, fmt.Sprintf("%s to be %v", name, want), func() bool { return p.metric(name) == want })
+	testkit.Until(p.t, fmt.Sprintf("%s to be %v", name, want), func() bool { return p.metric(name) == want })
 }
 
 // offlineID is the UUID that a player gets whom nobody authenticates.

@@ -17,6 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/offer"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -32,7 +33,7 @@ func (p *program) motd(t *testing.T) string {
 // says waits for a line of the log, for the nth time.
 func (p *program) says(n int, what string) {
 	p.t.Helper()
-	until(p.t, fmt.Sprintf("%q in the log, %d times", what, n), func() bool { return strings.Count(p.log.String(), what) >= n })
+	testkit.Until(p.t, fmt.Sprintf("%q in the log, %d times", what, n), func() bool { return strings.Count(p.log.String(), what) >= n })
 }
 
 // TestReload: what is changed in the file counts at once, for those who are on as well; whoever is on a server that is
@@ -79,7 +80,7 @@ func reload(t *testing.T, version string) {
 	both := fmt.Sprintf("online: false\nstatus: {motd: second}\ntry: [b]\nservers: {a: {address: %q}, b: {address: %q}}\n", a.Addr, b.Addr)
 	p.write(both + "permissions: {players: {Ann: {nodes: [\"earshot.*\"]}}}\n")
 	commands("warp", "server", "glist", "send")
-	until(t, "the other text", func() bool { return strings.Contains(p.motd(t), "second") })
+	testkit.Until(t, "the other text", func() bool { return strings.Contains(p.motd(t), "second") })
 	if got := ann.Complete("/server "); !slices.Contains(got, "b") {
 		t.Errorf("completed to %v", got)
 	}
@@ -91,7 +92,7 @@ func reload(t *testing.T, version string) {
 
 	// A server fewer: she stays.
 	p.write("online: false\nstatus: {motd: third}\npermissions: {players: {Ann: {nodes: [\"earshot.*\"]}}}\n")
-	until(t, "the third text", func() bool { return strings.Contains(p.motd(t), "third") })
+	testkit.Until(t, "the third text", func() bool { return strings.Contains(p.motd(t), "third") })
 	says("/server a", "There is no server a")
 	ann.Chat("still here")
 	b.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "still here" })
@@ -114,7 +115,7 @@ func reload(t *testing.T, version string) {
 	p.addr = freeAddr(t)
 	p.write("online: false\nstatus: {motd: fifth}\npermissions: {players: {Ann: {nodes: [\"earshot.command.earshot.*\", earshot.command.earshot]}}}\n")
 	p.addr = before
-	until(t, "the fifth text", func() bool { return strings.Contains(p.motd(t), "fifth") })
+	testkit.Until(t, "the fifth text", func() bool { return strings.Contains(p.motd(t), "fifth") })
 	says("/earshot reload", "Not in force: listen: still")
 	ann.Chat("/glist") // the server's again
 	b.Await("chat", "Ann", func(e peer.Event) bool { return e.Text == "/glist" })
@@ -188,7 +189,7 @@ func TestReloadMended(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(p.dir, c.file), content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the one with the "+what, func() bool { return strings.Contains(p.motd(t), what) })
+		testkit.Until(t, "the one with the "+what, func() bool { return strings.Contains(p.motd(t), what) })
 	}
 }
 
@@ -207,7 +208,7 @@ func TestReloadCertificate(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "the new certificate", func() bool {
+	testkit.Until(t, "the new certificate", func() bool {
 		c, err := tls.Dial("tcp", p.addr, &tls.Config{RootCAs: roots, ServerName: "127.0.0.1"})
 		if err == nil {
 			c.Close()
@@ -224,11 +225,11 @@ func TestReloadVoice(t *testing.T) {
 	p := start(t, base)
 	ann := newSpeaker(t, p, peer.NewBots(t, "1.20.4").Join(p.addr, "Ann"), a)
 	ann.connect(client.Config{Ask: caps.Newest()})
-	until(t, "groups", func() bool {
+	testkit.Until(t, "groups", func() bool {
 		return ann.c.Groups() != nil && ann.c.Ranges() == line.Ranges{Tiers: talk.TiersOf(talk.Whisper, talk.Shout)}
 	})
 	p.write(base + "voice: {whisper: 0, groups: {enabled: false}}\n")
-	until(t, "no whisper", func() bool { return ann.c.Ranges() == line.Ranges{Tiers: talk.TiersOf(talk.Shout)} })
+	testkit.Until(t, "no whisper", func() bool { return ann.c.Ranges() == line.Ranges{Tiers: talk.TiersOf(talk.Shout)} })
 	p.says(1, "the configuration was read again")
 	if err := ann.c.Group(talk.GroupRequest{Verb: talk.Create, Name: "team"}); err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/limbo"
@@ -197,7 +198,7 @@ func TestSoak(t *testing.T) {
 		resp.Body.Close()
 	}
 	for _, a := range []*arena{k.a, k.b} {
-		until(t, "the servers to be empty", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.here) == 0 })
+		testkit.Until(t, "the servers to be empty", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return len(a.here) == 0 })
 	}
 	if n := k.p.metric(`earshot_switches_total{how="done"}`); n < float64(bots) {
 		t.Errorf("only %v switches", n)
@@ -295,5 +296,5 @@ func (k *soak) leave(s *soaker) {
 // gone waits until the program has no player left.
 func (k *soak) gone() {
 	k.t.Helper()
-	until(k.t, "everybody to be gone", func() bool { return k.p.metric("earshot_players") == 0 })
+	testkit.Until(k.t, "everybody to be gone", func() bool { return k.p.metric("earshot_players") == 0 })
 }

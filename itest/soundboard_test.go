@@ -8,6 +8,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/opus"
 	voicewire "github.com/earshot-mc/earshot/voice/wire"
@@ -62,7 +63,7 @@ func TestSoundboard(t *testing.T) {
 	}
 	during(ann.clip, func() {
 		n := 0
-		until(t, "Bob to hear the clip", func() bool {
+		testkit.Until(t, "Bob to hear the clip", func() bool {
 			for _, h := range bob.take() {
 				if h.from == ann.id && h.kind == voicewire.KindBoard && h.gain == 1 && math.Abs(h.hz-440) < 5 && h.level > .3 {
 					n++
@@ -83,11 +84,11 @@ func TestSoundboard(t *testing.T) {
 		}
 		before := dropped()
 		during(send, func() {
-			until(t, "all to be dropped", func() bool { return dropped() > before })
-			until(t, "Bob to hear nothing", func() bool { // of what was on its way some may still come
+			testkit.Until(t, "all to be dropped", func() bool { return dropped() > before })
+			testkit.Until(t, "Bob to hear nothing", func() bool { // of what was on its way some may still come
 				bob.take()
 				now := dropped()
-				until(t, "more to be dropped", func() bool { return dropped() >= now+10 })
+				testkit.Until(t, "more to be dropped", func() bool { return dropped() >= now+10 })
 				return len(bob.take()) == 0
 			})
 			ann.bot.Await("actionbar", func(e peer.Event) bool { return e.Text == notice })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
@@ -29,7 +30,7 @@ func squid(t *testing.T, version string) {
 	place := func(s *speaker) peer.Event {
 		t.Helper()
 		bot := s.bot.Where()
-		until(t, "the server to see "+s.bot.Name+" where it is", func() bool {
+		testkit.Until(t, "the server to see "+s.bot.Name+" where it is", func() bool {
 			on := server.Where(s.bot.Name)
 			return math.Abs(on.X-bot.X) < .1 && math.Abs(on.Y-bot.Y) < .1 && math.Abs(on.Z-bot.Z) < .1
 		})

@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
+	"github.com/earshot-mc/earshot/itest/testkit/natsd"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/store"
@@ -88,7 +89,7 @@ func (m *member) asks(r talk.GroupRequest, answer string) {
 // shows waits until the client has been told something.
 func (m *member) shows(what string, ok func(c *client.Client) bool) {
 	m.t.Helper()
-	until(m.t, m.bot.Name+" is told of "+what, func() bool { return ok(m.c) })
+	testkit.Until(m.t, m.bot.Name+" is told of "+what, func() bool { return ok(m.c) })
 }
 
 func hasGroup(name string) func(c *client.Client) bool {
@@ -137,7 +138,7 @@ func TestStateLasts(t *testing.T) {
 	says(mod, "/voice domain list", "red", "(2): Bob, Mod")
 	says(mod, "/voice edge list", "Ann hears Mod")
 	says(mod, "/voice speaker list", "Stage: limbo minecraft:the_end 1 2 3", "carries the voice of Bob")
-	until(t, "Ann is told of the one speaker", func() bool {
+	testkit.Until(t, "Ann is told of the one speaker", func() bool {
 		s := ann.c.Speakers()
 		return s != nil && len(s.List) == 1 && s.List[0].Name == "Stage"
 	})
@@ -148,7 +149,7 @@ func TestStateLasts(t *testing.T) {
 	}
 	bob.asks(talk.GroupRequest{Verb: talk.Join, Group: g.ID, Password: "wrong"}, "WRONG_PASSWORD")
 	bob.asks(talk.GroupRequest{Verb: talk.Join, Group: g.ID, Password: "pass"}, "OK")
-	until(t, "Bob is counted", func() bool { return p.metric("earshot_voice_group_members") == 1 })
+	testkit.Until(t, "Bob is counted", func() bool { return p.metric("earshot_voice_group_members") == 1 })
 	p.counts("earshot_voice_groups", 1)
 	says(mod, "/voice unmute Ann", "The mute of Ann is lifted.")
 	bob.hears(ann.speaker, 1, 0, 0)
@@ -160,7 +161,7 @@ func TestNamesOfThoseWhoLeft(t *testing.T) {
 	p := start(t, moderated, "--offline")
 	bots := peer.NewBots(t, "1.21.4")
 	bots.Join(p.addr, "Ann").Quit()
-	until(t, "Ann has left", func() bool { return p.metric("earshot_players") == 0 })
+	testkit.Until(t, "Ann has left", func() bool { return p.metric("earshot_players") == 0 })
 	mod := bots.Join(p.addr, "Mod")
 	says(mod, "/voice mute Nobody", "Nobody called Nobody is here, or was here before.")
 	says(mod, "/voice mute ann 1h too loud", "Ann is muted for 1h. Reason: too loud")
@@ -244,32 +245,6 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Logf("%d changes", n)
 }
 
-// elsewhere is somebody else's NATS, on loopback. It can be stopped and started again.
-type elsewhere struct {
-	t    *testing.T
-	opts server.Options
-	s    *server.Server
-}
-
-func (e *elsewhere) start() {
-	e.t.Helper()
-	opts := e.opts
-	s, err := server.NewServer(&opts)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(peer.Patience) {
-		e.t.Fatal("the state server does not start")
-	}
-	e.s, e.opts.Port = s, opts.Port // the same one again
-}
-
-func (e *elsewhere) stop() {
-	e.s.Shutdown()
-	e.s.WaitForShutdown()
-}
-
 // health is what /healthz says to those who may know.
 func (p *program) health() (status int, h map[string]any) {
 	p.t.Helper()
@@ -288,13 +263,8 @@ func (p *program) health() (status int, h map[string]any) {
 // what is known, and says so; when it is back, everything is stored and known to both.
 func TestStateElsewhere(t *testing.T) {
 	const password = "sw0rdfish"
-	e := &elsewhere{t: t, opts: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
-		Username: "earshot", Password: password,
-	}}
-	e.start()
-	t.Cleanup(func() { e.stop() })
-	there := moderated + fmt.Sprintf("state: {url: 'nats://127.0.0.1:%d', user: earshot, password: %s}\n", e.opts.Port, password)
+	e := natsd.Run(t, natsd.Login("earshot", password))
+	there := moderated + fmt.Sprintf("state: {url: '%s', user: earshot, password: %s}\n", e.URL(), password)
 	one, two := start(t, there, "--offline"), start(t, there, "--offline")
 	bots := peer.NewBots(t, "1.21.4")
 	mod := bots.Join(one.addr, "Mod")
@@ -302,13 +272,13 @@ func TestStateElsewhere(t *testing.T) {
 	says(mod, "/voice mute "+ann.id.String()+" everywhere", "is muted")
 	ann.shows("the mute", func(c *client.Client) bool { return c.Mute().Reason == "everywhere" })
 	ann.asks(talk.GroupRequest{Verb: talk.Create, Name: "ours", Type: talk.OpenGroup, Persistent: true}, "OK")
-	until(t, "the other one has the group", func() bool { return one.metric("earshot_voice_groups") == 1 })
+	testkit.Until(t, "the other one has the group", func() bool { return one.metric("earshot_voice_groups") == 1 })
 	if status, h := one.health(); status != 200 || h["state"] != "running" || !strings.Contains(fmt.Sprint(h["state_server"]), "127.0.0.1") {
 		t.Errorf("%d %v", status, h)
 	}
 
-	e.stop()
-	until(t, "the loss shows", func() bool { return one.metric("earshot_state_up") == 0 && two.metric("earshot_state_up") == 0 })
+	e.Stop()
+	testkit.Until(t, "the loss shows", func() bool { return one.metric("earshot_state_up") == 0 && two.metric("earshot_state_up") == 0 })
 	if status, h := one.health(); status != 200 || h["state"] != "degraded" || h["state_problem"] == nil {
 		t.Errorf("%d %v", status, h)
 	}
@@ -316,8 +286,8 @@ func TestStateElsewhere(t *testing.T) {
 	bob := newMember(t, two, bots.Join(two.addr, "Bob"))
 	bob.hearsNothingFrom(ann.speaker, "who is muted as far as is known")
 	one.counts("earshot_state_waiting", 1)
-	e.start()
-	until(t, "it is back", func() bool { return one.metric("earshot_state_up") == 1 && two.metric("earshot_state_up") == 1 })
+	e.Start()
+	testkit.Until(t, "it is back", func() bool { return one.metric("earshot_state_up") == 1 && two.metric("earshot_state_up") == 1 })
 	ann.shows("its end", func(c *client.Client) bool { return c.Mute().Kind == talk.NotMuted })
 	bob.hears(ann.speaker, 1, 0, 0)
 	for _, p := range []*program{one, two} {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
@@ -67,7 +68,7 @@ func switching(t *testing.T, version string, prepare ...func(*program)) {
 	for x := range 3 {
 		a.Vehicle("boat", 12+float64(x), 70, 12)
 	}
-	until(t, "Bob to see the boats", func() bool { return boats(bob) == 3 })
+	testkit.Until(t, "Bob to see the boats", func() bool { return boats(bob) == 3 })
 	to(bob, "b", b)
 	if n := boats(bob); n != 0 {
 		t.Errorf("Bob still sees %d boats of the server that he left", n)
@@ -98,12 +99,12 @@ func switching(t *testing.T, version string, prepare ...func(*program)) {
 		bob.take()
 		to(ann, "B", b) // case does not matter
 		begin := time.Now()
-		until(t, "Bob to hear Ann on the new server", heard)
+		testkit.Until(t, "Bob to hear Ann on the new server", heard)
 		if d := time.Since(begin); d > time.Second {
 			t.Errorf("heard after %v", d)
 		}
 		at := walks(ann, b, 12, 6)
-		until(t, "Ann's voice to come from where she is", func() bool {
+		testkit.Until(t, "Ann's voice to come from where she is", func() bool {
 			for _, h := range bob.take() {
 				if h.from == ann.id && math.Abs(h.dx-(at.X-stands.X)) < .1 && math.Abs(h.dz-(at.Z-stands.Z)) < .1 {
 					return true
@@ -156,7 +157,7 @@ func switching(t *testing.T, version string, prepare ...func(*program)) {
 	bob.bot.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "You lost server b") })
 	bob.bot.Await("moved", nil)
 	walks(bob, a, 10, 10)
-	until(t, "Bob to hear Ann after the fallback", heard)
+	testkit.Until(t, "Bob to hear Ann after the fallback", heard)
 	p.counts("earshot_voice_sockets", 2)
 	p.counts(`earshot_switches_total{how="rescued"}`, 1)
 	if n := p.metric("earshot_undecoded_total"); n != 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/offer"
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/opus"
 	voicewire "github.com/earshot-mc/earshot/voice/wire"
@@ -108,7 +109,7 @@ func hearEachOther(t *testing.T, v peer.Version, mode string, prepare ...func(*p
 	forged := offer.AppendHandshake(nil, "http://127.0.0.1:1", "stolen", time.Minute)
 	server.Payload("Ann", offer.Handshake, forged)
 	ann.bot.Payload(offer.Handshake, forged)
-	until(t, "both forgeries to be counted", func() bool {
+	testkit.Until(t, "both forgeries to be counted", func() bool {
 		return p.metric("earshot_forged_total") == 1 && p.metric("earshot_voice_offers_ignored_total") == 1
 	})
 	if n := server.Count("payload", "Ann"); n != 0 {
@@ -150,7 +151,7 @@ func TestVoiceInTheBuiltInWorld(t *testing.T) {
 			bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}, Subprotocol: true})
 			to := bob.bot.Goto(20, 8)
 			dx, dz := 8-to.X, 8-to.Z
-			until(t, "the pose to be where the bot is", func() bool {
+			testkit.Until(t, "the pose to be where the bot is", func() bool {
 				pose := bob.c.Pose()
 				return pose != nil && math.Abs(pose.X-to.X) < .01 && math.Abs(pose.Z-to.Z) < .01
 			})
@@ -301,7 +302,7 @@ func (s *speaker) hearsNothingFrom(from *speaker, why string) {
 		s.take()
 		in := s.p.metric("earshot_voice_frames_in_total")
 		from.say(s.t.Context(), 25)
-		until(s.t, "the frames to arrive", func() bool { return s.p.metric("earshot_voice_frames_in_total") >= in+25 })
+		testkit.Until(s.t, "the frames to arrive", func() bool { return s.p.metric("earshot_voice_frames_in_total") >= in+25 })
 		if len(s.take()) == 0 {
 			return
 		}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/nats-io/nats-server/v2/server"
 
+	"github.com/earshot-mc/earshot/itest/testkit/natsd"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/mute"
 	"github.com/earshot-mc/earshot/voice/relation"
@@ -301,50 +301,11 @@ func TestNothingIsAcknowledgedBeforeItIsStored(t *testing.T) {
 	b.told("SSVC_GROUP_RESULT_V1 ", "LEAVE OK")
 }
 
-// elsewhere is somebody else's NATS, on loopback. It can be stopped and started again.
-type elsewhere struct {
-	t    *testing.T
-	opts server.Options
-	s    *server.Server
-}
-
-func hire(t *testing.T) *elsewhere {
-	e := &elsewhere{t: t, opts: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
-	}}
-	e.start()
-	t.Cleanup(e.stop)
-	return e
-}
-
-func (e *elsewhere) start() {
-	e.t.Helper()
-	opts := e.opts
-	s, err := server.NewServer(&opts)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(30 * time.Second) {
-		e.t.Fatal("the external server does not start")
-	}
-	e.s, e.opts.Port = s, opts.Port // the same one again
-}
-
-func (e *elsewhere) stop() {
-	e.s.Shutdown()
-	e.s.WaitForShutdown()
-}
-
-func (e *elsewhere) config() store.Config {
-	return store.Config{URL: fmt.Sprintf("nats://127.0.0.1:%d", e.opts.Port)}
-}
-
 // Gateways on one store learn of each other, also of what was said while the store was lost to both.
 func TestGatewaysShareWhatLasts(t *testing.T) {
-	e := hire(t)
-	one, lost, _ := stored(t, e.config())
-	two, _, _ := stored(t, e.config())
+	e := natsd.Run(t)
+	one, lost, _ := stored(t, store.Config{URL: e.URL()})
+	two, _, _ := stored(t, store.Config{URL: e.URL()})
 	a, b := one.join("anna", 0, groups), two.join("ben", 0, groups)
 	if got := a.request("CREATE OPEN 1 %s %s", b64("ours"), b64("pass")); got != "CREATE OK" {
 		t.Fatal(got)
@@ -370,7 +331,7 @@ func TestGatewaysShareWhatLasts(t *testing.T) {
 		t.Error(got)
 	}
 
-	e.stop()
+	e.Stop()
 	one.until("it is lost", func() bool { return !lost.Health().OK })
 	if err := one.gw.Mute(mute.Record{Player: b.player.ID, Name: "ben"}); err != nil {
 		t.Fatal(err) // it is in force
@@ -385,7 +346,7 @@ func TestGatewaysShareWhatLasts(t *testing.T) {
 	if got := two.muted(); !slices.Equal(got, []string{"anna"}) {
 		t.Errorf("%q", got)
 	}
-	e.start()
+	e.Start()
 	b.told("SSVC_MUTE_V1 ", "1 - -")
 	b.waitFor("the end of the group", func() bool { return len(b.groupsNow().Groups) == 0 })
 	two.until("it knows all", func() bool { return slices.Equal(two.muted(), []string{"ben"}) })

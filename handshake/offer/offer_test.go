@@ -2,14 +2,13 @@ package offer
 
 import (
 	"bytes"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"os"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 type vector struct {
@@ -17,47 +16,11 @@ type vector struct {
 	bytes                        []byte
 }
 
-// vectors reads the files of testdata; none is a failure, for then nothing
-// would be tested.
-func vectors(t testing.TB) []vector {
+func vectors(t testing.TB) (out []vector) {
 	t.Helper()
-	data, err := os.ReadFile("testdata/vectors.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []vector
-	for i, line := range strings.Split(string(data), "\n") {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		col := strings.Split(line, "|")
-		if len(col) != 5 {
-			t.Fatalf("line %d: %d columns, want 5", i+1, len(col))
-		}
-		for j := range col {
-			col[j] = strings.TrimSpace(col[j])
-		}
-		v := vector{name: col[0], channel: col[1], outcome: col[2], want: col[3]}
-		for _, word := range strings.Fields(col[4]) {
-			if word[0] == '\'' {
-				v.bytes = append(v.bytes, strings.Trim(word, "'")...)
-				continue
-			}
-			digits, times, repeated := strings.Cut(word, "*")
-			b, err := hex.DecodeString(digits)
-			n := 1
-			if err == nil && repeated {
-				n, err = strconv.Atoi(times)
-			}
-			if err != nil {
-				t.Fatalf("line %d: %v", i+1, err)
-			}
-			v.bytes = append(v.bytes, bytes.Repeat(b, n)...)
-		}
-		out = append(out, v)
-	}
-	if len(out) == 0 {
-		t.Fatal("no vectors")
+	for _, r := range testkit.Rows(t, "vectors.txt", 5) {
+		c := r.Columns
+		out = append(out, vector{name: c[0], channel: c[1], outcome: c[2], want: c[3], bytes: r.Bytes(t, 4)})
 	}
 	return out
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/pires/go-proxyproto"
 	"go.uber.org/goleak"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/limit"
 )
 
@@ -288,16 +289,6 @@ func TestThrottleFirst(t *testing.T) {
 	}
 }
 
-// until waits for something.
-func until(t *testing.T, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("waited in vain")
-		}
-	}
-}
-
 // never lets nobody in for a while.
 func never(netip.Addr) time.Duration { return 2500 * time.Millisecond }
 
@@ -316,7 +307,7 @@ func TestCrowded(t *testing.T) {
 	l, n := start(t, Config{FirstByte: time.Hour})
 	full(t, l.room, MaxSniffing-1)
 	silent := dial(t, l, nil)
-	until(t, func() bool { return l.room.Now() == MaxSniffing })
+	testkit.Until(t, "all places to be taken", func() bool { return l.room.Now() == MaxSniffing })
 	dial(t, l, handshake("localhost"))
 	accept(t, l.Minecraft())
 	expectClosed(t, silent)
@@ -353,11 +344,11 @@ func TestBalancerIsNoNetwork(t *testing.T) {
 	for i := range 6 {
 		dial(t, l, line(i))
 	}
-	until(t, func() bool { return l.room.Now() == 6 })
+	testkit.Until(t, "six places to be taken", func() bool { return l.room.Now() == 6 })
 	first := dial(t, l, line(9))
-	until(t, func() bool { return l.room.Now() == 7 })
+	testkit.Until(t, "seven places to be taken", func() bool { return l.room.Now() == 7 })
 	dial(t, l, line(9))
-	until(t, func() bool { return l.room.Now() == 8 })
+	testkit.Until(t, "eight places to be taken", func() bool { return l.room.Now() == 8 })
 	dial(t, l, line(9))
 	expectClosed(t, first)
 	n.wait(Crowded, 1)
@@ -387,11 +378,11 @@ func TestThrottledAreTold(t *testing.T) {
 		t.Errorf("silent for %v", took)
 	}
 	n.wait(Throttled, 5)
-	until(t, func() bool { return l.told.Now() == 0 })
+	testkit.Until(t, "nobody to be told any more", func() bool { return l.told.Now() == 0 })
 	for range MaxTold / 8 {
 		dial(t, l, nil)
 	}
-	until(t, func() bool { return l.told.Now() == MaxTold/8 })
+	testkit.Until(t, "as many to be told as may be", func() bool { return l.told.Now() == MaxTold/8 })
 	expectClosed(t, dial(t, l, handshake("localhost")))
 	if got := l.room.Now(); got != 0 {
 		t.Errorf("%d places taken", got)

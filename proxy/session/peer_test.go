@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/frame"
@@ -191,31 +191,14 @@ type env struct {
 	t    testing.TB
 	core *Core
 	ln   net.Listener
-	log  *logBuffer
-}
-
-type logBuffer struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(b)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	log  *testkit.Log
 }
 
 // newEnv starts a Core for backends, in the order in which they are tried.
 func newEnv(t testing.TB, change func(*Config), backends ...*fakeBackend) *env {
 	t.Helper()
-	e := &env{t: t, log: &logBuffer{}}
-	cfg := Config{Settings: Settings{Threshold: 256}, Say: new(commands.Texts).Say, Log: slog.New(slog.NewTextHandler(e.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	e := &env{t: t, log: new(testkit.Log)}
+	cfg := Config{Settings: Settings{Threshold: 256}, Say: new(commands.Texts).Say, Log: e.log.Logger(slog.LevelDebug)}
 	for _, b := range backends {
 		cfg.Settings.Servers = append(cfg.Settings.Servers, backend.Server{Name: b.name, Address: b.ln.Addr().String()})
 		cfg.Settings.Try = append(cfg.Settings.Try, b.name)

@@ -3,47 +3,26 @@ package line
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
 type vector struct{ name, outcome, want, text string }
 
-// vectors reads testdata/name; an empty file is a failure, for then nothing
-// would be tested.
-func vectors(t testing.TB, name string) []vector {
+func vectors(t testing.TB, name string) (out []vector) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []vector
-	for i, row := range strings.Split(string(data), "\n") {
-		if row == "" || row[0] == '#' {
-			continue
-		}
-		col := strings.SplitN(row, "|", 4)
-		if len(col) != 4 {
-			t.Fatalf("%s:%d: %d columns, want 4", name, i+1, len(col))
-		}
-		for j := range col {
-			col[j] = strings.TrimSpace(col[j])
-		}
-		text, err := unquote(col[3])
+	for _, r := range testkit.Rows(t, name, 4) {
+		text, err := unquote(r.Columns[3])
 		if err != nil {
-			t.Fatalf("%s:%d: %v", name, i+1, err)
+			t.Fatalf("%s: %v", r.Where, err)
 		}
-		out = append(out, vector{col[0], col[1], col[2], text})
-	}
-	if len(out) == 0 {
-		t.Fatalf("%s holds no vectors", name)
+		out = append(out, vector{r.Columns[0], r.Columns[1], r.Columns[2], text})
 	}
 	return out
 }

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // damaged are all ways in which we know a state folder to come to harm.
@@ -102,8 +104,8 @@ func TestDamageIsMendedAndNamed(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			dir, want := filled(t)
 			d.do(t, dir)
-			var log journal
-			s, b := open(t, Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			var log testkit.Log
+			s, b := open(t, Config{Dir: dir, Log: log.Logger(slog.LevelInfo)})
 			h := s.Health()
 			got := b.Load()
 			for key, n := range want {
@@ -127,7 +129,7 @@ func TestDamageIsMendedAndNamed(t *testing.T) {
 				t.Errorf("the log does not say what to do:\n%s", log.String())
 			}
 			put(t, b, "new", 7)
-			until(t, "all is stored", func() bool { h := s.Health(); return h.OK && h.Waiting == 0 })
+			testkit.Until(t, "all is stored", func() bool { h := s.Health(); return h.OK && h.Waiting == 0 })
 			must(t, s.Close(ctxOf(t)))
 			s, b = open(t, Config{Dir: dir})
 			if h := s.Health(); h.Restored+h.Missing > 0 || len(b.Load()) != len(got)+1 {
@@ -215,9 +217,9 @@ func TestMissingRecordsOfAServerElsewhereAreNamed(t *testing.T) {
 	counts := func(n int) func() bool {
 		return func() bool { return s.counted(ctxOf(t), prefix+"things").Records == n }
 	}
-	until(t, "it is counted", counts(5))
+	testkit.Until(t, "it is counted", counts(5))
 	must(t, b.Delete(ctxOf(t), "k0"))
-	until(t, "it is counted again", counts(4))
+	testkit.Until(t, "it is counted again", counts(4))
 	must(t, s.Close(ctxOf(t)))
 
 	s, _ = open(t, e.config())
@@ -243,7 +245,7 @@ func TestMissingRecordsOfAServerElsewhereAreNamed(t *testing.T) {
 		}
 		holds(t, b, map[string]int{"k1": 1, "k4": 4})
 		if !cfg.Look {
-			until(t, "what is left is counted", counts(2))
+			testkit.Until(t, "what is left is counted", counts(2))
 		}
 		s.release()
 	}

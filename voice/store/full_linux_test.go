@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // small runs the test once more with a small file system of its own, which ends with that process, and returns its folder in
@@ -60,8 +62,8 @@ func TestAFullDisk(t *testing.T) {
 	if dir == "" {
 		return
 	}
-	var log journal
-	s, b := open(t, Config{Dir: filepath.Join(dir, "state"), Log: slog.New(slog.NewTextHandler(&log, nil))})
+	var log testkit.Log
+	s, b := open(t, Config{Dir: filepath.Join(dir, "state"), Log: log.Logger(slog.LevelInfo)})
 	put(t, b, "before", 1)
 	want := map[string]int{"before": 1}
 	for round := range 2 {
@@ -73,7 +75,7 @@ func TestAFullDisk(t *testing.T) {
 				break
 			}
 		}
-		until(t, "it shows", func() bool { h := s.Health(); return !h.OK && h.Waiting > 0 })
+		testkit.Until(t, "it shows", func() bool { h := s.Health(); return !h.OK && h.Waiting > 0 })
 		// What is asked for now is told at once that it is not stored.
 		began := time.Now()
 		if err := b.Put(ctxOf(t), "meanwhile", thing{"meanwhile", round}); !errors.Is(err, ErrNotYet) {
@@ -84,10 +86,10 @@ func TestAFullDisk(t *testing.T) {
 		}
 		want["meanwhile"] = round
 		holds(t, b, want)
-		until(t, "why shows", func() bool { return strings.Contains(s.Health().Problem, "no space left") })
+		testkit.Until(t, "why shows", func() bool { return strings.Contains(s.Health().Problem, "no space left") })
 		must(t, os.Remove(filepath.Join(dir, "fill")))
 		freed := time.Now()
-		until(t, "all is stored", func() bool { h := s.Health(); return h.OK && h.Waiting == 0 })
+		testkit.Until(t, "all is stored", func() bool { h := s.Health(); return h.OK && h.Waiting == 0 })
 		if took := time.Since(freed); took > 10*time.Second {
 			t.Errorf("it took %v", took)
 		}

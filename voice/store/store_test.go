@@ -14,10 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
+	"github.com/earshot-mc/earshot/itest/testkit/natsd"
 )
 
 func TestMain(m *testing.M) {
@@ -40,24 +42,6 @@ var things = Spec[thing]{Name: "things", Version: 2, Check: func(key string, v *
 	}
 	return nil
 }}
-
-// journal is a log that can be read.
-type journal struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.text.String()
-}
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
@@ -103,17 +87,6 @@ func holds(t testing.TB, b *Bucket[thing], want map[string]int) {
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("holds %v, want %v", got, want)
-	}
-}
-
-// until waits for a condition.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain until %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
 	}
 }
 
@@ -291,14 +264,14 @@ func TestUnreadableRecordsAreSetAside(t *testing.T) {
 			if when == "at the start" {
 				plain(t, dir, bad).release()
 			}
-			var log journal
-			s, b = open(t, Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			var log testkit.Log
+			s, b = open(t, Config{Dir: dir, Log: log.Logger(slog.LevelInfo)})
 			if when == "while running" {
 				for key, value := range bad {
 					raw(t, s, key, value)
 				}
 			}
-			until(t, "all are in quarantine", func() bool {
+			testkit.Until(t, "all are in quarantine", func() bool {
 				all, err := s.Quarantined(ctxOf(t))
 				return err == nil && len(all) == len(bad)
 			})
@@ -309,8 +282,8 @@ func TestUnreadableRecordsAreSetAside(t *testing.T) {
 				}
 			}
 			for key := range bad {
-				until(t, key+" is gone from its place", func() bool { return onServer(t, s, key) == "" })
-				until(t, key+" is in the log", func() bool { return strings.Contains(log.String(), key) }) // which comes last
+				testkit.Until(t, key+" is gone from its place", func() bool { return onServer(t, s, key) == "" })
+				testkit.Until(t, key+" is in the log", func() bool { return strings.Contains(log.String(), key) }) // which comes last
 			}
 			if h := s.Health(); h.Aside != len(bad) || !h.OK {
 				t.Errorf("health %+v", h)
@@ -345,7 +318,7 @@ func TestABadOverwriteBringsTheLastGoodOneBack(t *testing.T) {
 	put(t, b, "a", 1)
 	good := onServer(t, s, "a")
 	raw(t, s, "a", "rubbish")
-	until(t, "the good one is back", func() bool { return onServer(t, s, "a") == good })
+	testkit.Until(t, "the good one is back", func() bool { return onServer(t, s, "a") == good })
 	holds(t, b, map[string]int{"a": 1})
 	if changes := b.Take(); len(changes) != 0 {
 		t.Errorf("news %v", changes)
@@ -364,8 +337,8 @@ func TestRecordsOfALaterVersionStayWhereTheyAre(t *testing.T) {
 	const later = `{"v":3,"data":{"called":"x"}}`
 	s = plain(t, dir, map[string]string{"a": later, "b": later})
 	s.release()
-	var log journal
-	s, b = open(t, Config{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	var log testkit.Log
+	s, b = open(t, Config{Dir: dir, Log: log.Logger(slog.LevelInfo)})
 	holds(t, b, map[string]int{})
 	for _, key := range []string{"a", "b"} {
 		if got := onServer(t, s, key); got != later {
@@ -377,7 +350,7 @@ func TestRecordsOfALaterVersionStayWhereTheyAre(t *testing.T) {
 	}
 	b.resync()
 	raw(t, s, "c", `{"v":2,"data":{"name":"c","n":3}}`)
-	until(t, "it is read again", func() bool { _, ok := b.Get("c"); return ok })
+	testkit.Until(t, "it is read again", func() bool { _, ok := b.Get("c"); return ok })
 	if h := s.Health(); h.Aside != 2 {
 		t.Errorf("counted twice: %+v", h)
 	}
@@ -405,7 +378,7 @@ func TestOlderVersionsAreUpgraded(t *testing.T) {
 		t.Fatal(err)
 	}
 	holds(t, b, map[string]int{"a": 7})
-	until(t, "the other one is in quarantine", func() bool {
+	testkit.Until(t, "the other one is in quarantine", func() bool {
 		all, err := s.Quarantined(ctxOf(t))
 		return err == nil && len(all) == 1 && all[0].Key == "b"
 	})
@@ -450,7 +423,7 @@ func TestMarksOfDeletedRecordsAreTidiedUp(t *testing.T) {
 	if b, err = OpenBucket(ctxOf(t), s, things); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the marks are gone", func() bool { return records() == 10 })
+	testkit.Until(t, "the marks are gone", func() bool { return records() == 10 })
 	holds(t, b, want)
 	s.release()
 	_, b = open(t, Config{Dir: dir})
@@ -506,56 +479,24 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// elsewhere is somebody else's NATS, on loopback.
-type elsewhere struct {
-	t    *testing.T
-	opts server.Options
-	s    *server.Server
-}
+// elsewhere is somebody else's NATS, with a login.
+type elsewhere struct{ *natsd.Server }
 
-func hire(t *testing.T) *elsewhere {
-	e := &elsewhere{t: t, opts: server.Options{
-		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, JetStream: true, StoreDir: t.TempDir(),
-		Username: "earshot", Password: "s3cr3t",
-	}}
-	e.start()
-	t.Cleanup(e.stop)
-	return e
-}
+func hire(t *testing.T) elsewhere { return elsewhere{natsd.Run(t, natsd.Login("earshot", "s3cr3t"))} }
 
-func (e *elsewhere) start() {
-	e.t.Helper()
-	opts := e.opts
-	s, err := server.NewServer(&opts)
-	if err != nil {
-		e.t.Fatal(err)
-	}
-	s.Start()
-	if !s.ReadyForConnections(30 * time.Second) {
-		e.t.Fatal("the external server does not start")
-	}
-	e.s = s
-	e.opts.Port = opts.Port // the same one again
-}
-
-func (e *elsewhere) stop() {
-	e.s.Shutdown()
-	e.s.WaitForShutdown()
-}
-
-func (e *elsewhere) config() Config {
-	return Config{URL: fmt.Sprintf("nats://earshot:s3cr3t@127.0.0.1:%d", e.opts.Port)}
+func (e elsewhere) config() Config {
+	return Config{URL: fmt.Sprintf("nats://earshot:s3cr3t@127.0.0.1:%d", e.Options.Port)}
 }
 
 func TestNodesLearnOfEachOther(t *testing.T) {
 	e := hire(t)
 	s, a := open(t, e.config())
-	_, b := open(t, Config{URL: fmt.Sprintf("nats://127.0.0.1:%d", e.opts.Port), User: "earshot", Password: "s3cr3t"})
+	_, b := open(t, Config{URL: e.URL(), User: "earshot", Password: "s3cr3t"})
 	if h := s.Health(); !h.OK || strings.Contains(h.Where, "s3cr3t") || !strings.Contains(h.Where, "127.0.0.1") {
 		t.Errorf("health %+v", h)
 	}
 	put(t, a, "before", 1)
-	until(t, "b knows", func() bool { _, ok := b.Get("before"); return ok })
+	testkit.Until(t, "b knows", func() bool { _, ok := b.Get("before"); return ok })
 	woken := make(chan struct{}, 100)
 	b.Watch(func() { woken <- struct{}{} })
 	<-woken // there is something already
@@ -583,7 +524,7 @@ func TestNodesLearnOfEachOther(t *testing.T) {
 		put(t, b, "y", i)
 	}
 	put(t, b, "end", 1)
-	until(t, "a knows", func() bool { _, ok := a.Get("end"); return ok })
+	testkit.Until(t, "a knows", func() bool { _, ok := a.Get("end"); return ok })
 	if got := len(a.Take()); got != 2 {
 		t.Errorf("a has %d changes, want y and end", got)
 	}
@@ -617,7 +558,7 @@ func TestNodesAgree(t *testing.T) {
 	wg.Wait()
 	put(t, a, "end of a", 1)
 	put(t, b, "end of b", 1)
-	until(t, "both have seen the end", func() bool {
+	testkit.Until(t, "both have seen the end", func() bool {
 		_, ok := a.Get("end of b")
 		_, too := b.Get("end of a")
 		return ok && too
@@ -629,15 +570,15 @@ func TestNodesAgree(t *testing.T) {
 
 func TestALostServerLeavesWhatIsKnown(t *testing.T) {
 	e := hire(t)
-	var log journal
+	var log testkit.Log
 	cfg := e.config()
-	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	cfg.Log = log.Logger(slog.LevelInfo)
 	s, b := open(t, cfg)
 	put(t, b, "kept", 1)
 	put(t, b, "deleted meanwhile", 2)
 	put(t, b, "changed meanwhile", 3)
-	e.stop()
-	until(t, "the loss shows", func() bool { return !s.Health().OK })
+	e.Stop()
+	testkit.Until(t, "the loss shows", func() bool { return !s.Health().OK })
 	if h := s.Health(); h.Problem == "" || h.Since.IsZero() {
 		t.Errorf("health %+v", h)
 	}
@@ -657,7 +598,7 @@ func TestALostServerLeavesWhatIsKnown(t *testing.T) {
 		t.Errorf("%d waiting, want 2", n)
 	}
 	// Somebody else is faster when it is back.
-	e.start()
+	e.Start()
 	nc, err := nats.Connect(e.config().URL)
 	if err != nil {
 		t.Fatal(err)
@@ -680,7 +621,7 @@ func TestALostServerLeavesWhatIsKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := map[string]int{"changed meanwhile": 30, "put meanwhile": 4}
-	until(t, "all is well", func() bool { return s.Health().OK && s.Health().Waiting == 0 && len(b.Load()) == len(want) })
+	testkit.Until(t, "all is well", func() bool { return s.Health().OK && s.Health().Waiting == 0 && len(b.Load()) == len(want) })
 	holds(t, b, want)
 	if changes := b.Take(); len(changes) != 2 {
 		t.Errorf("news %v", changes)
@@ -701,12 +642,12 @@ func TestALostServerLeavesWhatIsKnown(t *testing.T) {
 // health are told.
 func TestAFullServer(t *testing.T) {
 	e := hire(t)
-	e.stop()
-	e.opts.JetStreamMaxStore = 256 << 10
-	e.start()
-	var log journal
+	e.Stop()
+	e.Options.JetStreamMaxStore = 256 << 10
+	e.Start()
+	var log testkit.Log
 	cfg := e.config()
-	cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	cfg.Log = log.Logger(slog.LevelInfo)
 	s, b := open(t, cfg)
 	long := strings.Repeat("x", 48<<10)
 	var err error
@@ -720,7 +661,7 @@ func TestAFullServer(t *testing.T) {
 	if h := s.Health(); h.OK || h.Waiting != 1 {
 		t.Errorf("health %+v", h)
 	}
-	until(t, "the log says so", func() bool { return strings.Count(log.String(), "cannot be stored for now") == 1 })
+	testkit.Until(t, "the log says so", func() bool { return strings.Count(log.String(), "cannot be stored for now") == 1 })
 }
 
 // A server has lost its files: what is known here goes back, whoever has made the bucket anew.
@@ -733,19 +674,17 @@ func TestAServerThatForgetsIsTold(t *testing.T) {
 		if err := b.Delete(ctxOf(t), "b"); err != nil {
 			t.Fatal(err)
 		}
-		e.stop()
-		e.opts.StoreDir = t.TempDir()
+		e.Stop()
+		e.Options.StoreDir = t.TempDir()
 		if remade { // by a program that knew nothing but what it has put there
-			before := &elsewhere{t: t, opts: e.opts}
-			before.opts.Port = server.RANDOM_PORT
-			before.start()
+			before := elsewhere{natsd.Run(t, natsd.Login("earshot", "s3cr3t"), func(o *natsd.Options) { o.StoreDir = e.Options.StoreDir })}
 			other, bucket := open(t, before.config())
 			put(t, bucket, "d", 4)
 			other.release()
-			before.stop()
+			before.Stop()
 		}
-		e.start()
-		until(t, "it has the record again", func() bool {
+		e.Start()
+		testkit.Until(t, "it has the record again", func() bool {
 			kv, err := s.keyValue(ctxOf(t), prefix+"things") // which may make the bucket, too
 			if err != nil {
 				return false
@@ -766,7 +705,7 @@ func TestAServerThatForgetsIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.Put(ctxOf(t), "c", thing{"c", 3}) // which finds out
-		until(t, "all is stored", func() bool { return s.Health().OK && s.Health().Waiting == 0 })
+		testkit.Until(t, "all is stored", func() bool { return s.Health().OK && s.Health().Waiting == 0 })
 		_, other := open(t, e.config())
 		want["c"] = 3
 		holds(t, other, want)
@@ -782,7 +721,7 @@ func TestEverybodyIsTold(t *testing.T) {
 	const n = 300
 	for i := range n {
 		if i == n/2 {
-			stopping.Go(e.stop)
+			stopping.Go(e.Stop)
 		}
 		key := fmt.Sprint("k", i%100)
 		if err := b.Set(key, thing{key, i}, func(err error) {
@@ -796,11 +735,11 @@ func TestEverybodyIsTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	until(t, "all are told", func() bool { return told.Load() == n })
-	until(t, "the loss shows", func() bool { return !s.Health().OK })
+	testkit.Until(t, "all are told", func() bool { return told.Load() == n })
+	testkit.Until(t, "the loss shows", func() bool { return !s.Health().OK })
 	stopping.Wait()
-	e.start()
-	until(t, "all is stored", func() bool { return s.Health().OK && s.Health().Waiting == 0 })
+	e.Start()
+	testkit.Until(t, "all is stored", func() bool { return s.Health().OK && s.Health().Waiting == 0 })
 	if got := told.Load(); got != n {
 		t.Errorf("%d were told, want %d; %d of them that it was stored", got, n, kept.Load())
 	}
@@ -815,8 +754,8 @@ func TestEverybodyIsTold(t *testing.T) {
 func TestClosingWithoutAServerSaysWhatIsLost(t *testing.T) {
 	e := hire(t)
 	s, b := open(t, e.config())
-	e.stop()
-	until(t, "the loss shows", func() bool { return !s.Health().OK })
+	e.Stop()
+	testkit.Until(t, "the loss shows", func() bool { return !s.Health().OK })
 	b.Set("a", thing{"a", 1}, nil)
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
@@ -827,10 +766,8 @@ func TestClosingWithoutAServerSaysWhatIsLost(t *testing.T) {
 }
 
 func TestWithoutJetStream(t *testing.T) {
-	e := &elsewhere{t: t, opts: server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true}}
-	e.start()
-	defer e.stop()
-	s, err := Open(ctxOf(t), Config{URL: fmt.Sprintf("nats://127.0.0.1:%d", e.opts.Port), Log: quiet()})
+	e := natsd.Run(t, func(o *natsd.Options) { o.JetStream = false })
+	s, err := Open(ctxOf(t), Config{URL: e.URL(), Log: quiet()})
 	if err == nil {
 		s.release()
 		t.Fatal("opened")

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/opus"
 	"github.com/earshot-mc/earshot/voice/wire"
 )
@@ -111,17 +112,8 @@ func TestEveryKindOfFile(t *testing.T) {
 				t.Errorf("amplitude %.3f, want 0.25", got)
 			}
 			s.Close()
-			until(t, func() bool { return src.closed.Load() == 1 })
+			testkit.Until(t, "the source to be closed", func() bool { return src.closed.Load() == 1 })
 		})
-	}
-}
-
-func until(t testing.TB, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("not in time")
-		}
 	}
 }
 
@@ -137,7 +129,7 @@ func TestLoop(t *testing.T) {
 	}
 	s.Close()
 	s.Close()
-	until(t, func() bool { return src.closed.Load() == 1 })
+	testkit.Until(t, "the source to be closed", func() bool { return src.closed.Load() == 1 })
 }
 
 // TestNotPlayed: what is no sound is an error before anybody hears it, and the source is closed.
@@ -186,5 +178,5 @@ func TestBrokenDisk(t *testing.T) {
 	if pcm, err := play(t, s, 10_000); err == nil || errors.Is(err, io.EOF) || len(pcm) == 0 {
 		t.Errorf("%d samples, then %v", len(pcm), err)
 	}
-	until(t, func() bool { return src.closed.Load() == 1 })
+	testkit.Until(t, "the source to be closed", func() bool { return src.closed.Load() == 1 })
 }

@@ -3,17 +3,14 @@ package wire
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math"
-	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/uuid"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 type vector struct {
@@ -21,45 +18,11 @@ type vector struct {
 	bytes                       []byte
 }
 
-// vectors reads testdata/name; an empty file is a failure, for then nothing
-// would be tested.
-func vectors(t testing.TB, name string) []vector {
+func vectors(t testing.TB, name string) (out []vector) {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("testdata", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var out []vector
-	for i, line := range strings.Split(string(data), "\n") {
-		if line == "" || line[0] == '#' {
-			continue
-		}
-		col := strings.Split(line, "|")
-		if len(col) != 5 {
-			t.Fatalf("%s:%d: %d columns, want 5", name, i+1, len(col))
-		}
-		for j := range col {
-			col[j] = strings.TrimSpace(col[j])
-		}
-		v := vector{name: col[0], format: col[1], outcome: col[2], want: col[3]}
-		for _, word := range strings.Fields(col[4]) {
-			digits, times, repeated := strings.Cut(word, "*")
-			b, err := hex.DecodeString(digits)
-			if err != nil {
-				t.Fatalf("%s:%d: %v", name, i+1, err)
-			}
-			n := 1
-			if repeated {
-				if n, err = strconv.Atoi(times); err != nil {
-					t.Fatalf("%s:%d: %v", name, i+1, err)
-				}
-			}
-			v.bytes = append(v.bytes, bytes.Repeat(b, n)...)
-		}
-		out = append(out, v)
-	}
-	if len(out) == 0 {
-		t.Fatalf("%s holds no vectors", name)
+	for _, r := range testkit.Rows(t, name, 5) {
+		c := r.Columns
+		out = append(out, vector{name: c[0], format: c[1], outcome: c[2], want: c[3], bytes: r.Bytes(t, 4)})
 	}
 	return out
 }
