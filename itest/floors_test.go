@@ -128,7 +128,8 @@ var testsMay = map[string][]string{
 	"voice/conn":      {"bridge/sight"},
 	"voice/hub":       {"bridge/sight"},
 	"voice/talker":    {"bridge/sight"},
-	"bridge/commands": {"itest/peer"},
+	"bridge/track":    {"bridge/commands", "voice"}, // from the wire to the roster
+	"bridge/commands": {"itest/peer", "voice/route"},
 }
 
 // pkg is a package of the program as `go list` has it.
