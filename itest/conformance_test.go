@@ -259,6 +259,47 @@ func TestConformanceSeesFaults(t *testing.T) {
 	}
 }
 
+// readmeTests are the tests of each row of the README's table, which itself is for people who run a network.
+var readmeTests = map[string][]string{
+	"Versions":              {"TestVersions", "TestVoice", "TestJoinWithEveryProtocol"},
+	"Newer versions":        {"TestNewerRelease", "TestVersionByFile"},
+	"One port":              {"TestPort"},
+	"Reverse proxies":       {"TestReverseProxies"},
+	"Limits":                {"TestHousehold", "TestStrangersCannotKeepOthersOut", "TestAnswersThatNobodyReads", "TestFloods", "TestTurnedAwayIsSaid"},
+	"Login":                 {"TestOnline", "TestNotAuthenticated", "TestProfileKey", "TestReconfiguration"},
+	"Backends":              {"TestLeastPlayers", "TestStrategies", "TestVoice", "TestForwarding"},
+	"Switching":             {"TestSwitching", "TestManySwitches", "TestCleanUp"},
+	"Fallback":              {"TestSwitching", "TestKicked", "TestReasonIsTranslated", "TestBudget"},
+	"Coming back":           {"TestBroughtBack", "TestLeftAlone", "TestTurnedAway"},
+	"Health":                {"TestBreaker", "TestInterval", "TestBroughtBack"},
+	"Draining":              {"TestDraining", "TestDrainingSaysWhatItDid"},
+	"Commands":              {"TestConsoleOnAPipe", "TestCommandsAndPermissions", "TestConsole", "TestReload"},
+	"Reload":                {"TestReload", "TestReloadVoice", "TestReloadCertificate", "TestEveryKeyIsLive"},
+	"Languages":             {"TestReloadLanguages", "TestTexts"},
+	"`/earshot dump`":       {"TestReload"},
+	"BungeeCord's channel":  {"TestBungeeCord", "TestBungeeCordIsForOnesOwn", "TestSubchannels", "TestBudget"},
+	"Restricted servers":    {"TestRestrictedServers", "TestRestricted"},
+	"Transfers and cookies": {"TestServersMayNotTransfer", "TestServersThatMayNot"},
+	"Hosts":                 {"TestForcedHosts", "TestHostNames"},
+	"Passthrough":           {"TestPassthrough", "TestPassedFields", "TestCache"},
+	"Lite routes":           {"TestLite", "TestLiteBytes", "TestLiteOrder", "TestLiteTimes"},
+	"Modded clients":        {"TestForge", "TestFML", "TestForgeLogin", "TestForgeFallback", "TestModdedConfiguration", "TestLargest"},
+	"Bedrock Edition":       {"TestBedrock", "TestBedrockLinked", "TestBedrockRefused"},
+	"Built-in world":        {"TestJoinWithEveryProtocol", "TestLimboWithBots", "TestVoiceInTheBuiltInWorld"},
+	"Voice":                 {"TestVoice", "TestBridge", "TestSpectators", "TestHiddenPlayersAreNowhere", "TestNobodyHiddenIsNamed"},
+	"Who is heard by whom":  {"TestServerWithItsOwnUUIDs", "TestVisibility06Vanish", "TestVisibility11Ages"},
+	"Ranges":                {"TestRangesLine", "TestRegions", "TestTiers"},
+	"Groups":                {"TestGroups", "TestGroupsUnderAbuse", "TestPersistentGroupsAreBoundedByOwner", "TestNames", "TestNobodyIsLockedOutByTheGuessesOfOthers", "TestDecide", "TestGroupsAcrossBackends"},
+	"Declared voices":       {"TestDeclaredByCommand", "TestDeclaredAcrossBackends"},
+	"Speakers":              {"TestDeclaredByCommand", "TestVoiceOnTheConsole", "TestSpeakerIsHeard", "TestMicrophoneThroughASpeaker", "TestFilesAreHeard"},
+	"Moderation":            {"TestServerMute", "TestVoiceCommand", "TestRights", "TestSoundboard"},
+	"`/voice`":              {"TestVoiceCommand", "TestVoiceOnTheConsole", "TestDeclaredByCommand", "TestWhy"},
+	"State that lasts":      {"TestStateLasts", "TestNamesOfThoseWhoLeft", "TestNothingAcknowledgedIsLost", "TestStateElsewhere", "TestMistakes", "TestDamagedState"},
+	"Backups of that":       {"TestDamagedState", "TestWhatIsLostAtTheEndIsListed"},
+	"From Go":               {"TestExplainIsWhatIsHeard", "TestAnotherKindOfClient"},
+	"Watching it":           {"TestAnswers", "TestLog", "TestWhoMaySee", "TestUndecoded"},
+}
+
 // TestReadme: whatever the README says of what the program does, there are tests of it.
 func TestReadme(t *testing.T) {
 	there := map[string]bool{}
@@ -283,19 +324,32 @@ func TestReadme(t *testing.T) {
 	}
 	_, table, _ := strings.Cut(string(readme), "## What it does")
 	table, _, _ = strings.Cut(table, "\n\n")
-	rows := strings.Split(strings.TrimSpace(table), "\n")[2:]
-	if len(rows) < 20 {
-		t.Errorf("%d rows: some are lost", len(rows))
+	rows := map[string]string{}
+	for _, row := range strings.Split(strings.TrimSpace(table), "\n")[2:] {
+		what, says, _ := strings.Cut(strings.Trim(row, "| "), " | ")
+		if rows[what] = says; len(says) > 100 || strings.Contains(says, "`Test") {
+			t.Errorf("the row %s is for reading at a glance: %s", what, says)
+		}
+		if readmeTests[what] == nil {
+			t.Errorf("there are no tests of %q: enter them in readmeTests", what)
+		}
 	}
-	for _, row := range rows {
-		tests := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(row, -1)
-		if len(tests) == 0 {
-			t.Errorf("no test is named in %s", row)
+	for what, tests := range readmeTests {
+		if rows[what] == "" {
+			t.Errorf("the README has lost %q", what)
 		}
 		for _, name := range tests {
-			if !there[name[1]] {
-				t.Errorf("there is no %s, which always runs", name[1])
+			if !there[name] {
+				t.Errorf("%s: there is no %s, which always runs", what, name)
 			}
+		}
+	}
+	if m := regexp.MustCompile(`\bTest[A-Z]\w+`).FindString(string(readme)); m != "" {
+		t.Errorf("the README names %s, which tells people who run a network nothing", m)
+	}
+	for _, m := range regexp.MustCompile(`\]\(([\w./]+)\)`).FindAllStringSubmatch(string(readme), -1) {
+		if _, err := os.Stat(filepath.Join("..", m[1])); err != nil {
+			t.Errorf("a link leads nowhere: %v", err)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -413,4 +414,73 @@ func TestLayoutsGoByTraits(t *testing.T) {
 	if err != nil || files < 100 {
 		t.Errorf("%d files looked at, %v", files, err)
 	}
+}
+
+// TestFloorsAreMapped: the map in CONTRIBUTING.md has each package once, on its floor, by the first words of its own
+// comment, and nothing else.
+func TestFloorsAreMapped(t *testing.T) {
+	text, err := os.ReadFile("../CONTRIBUTING.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, _ := house(t)
+	for _, f := range mapFaults(string(text), ours) {
+		t.Error(f)
+	}
+	for what, c := range map[string]struct{ from, to, want string }{
+		"a package left out":  {"\n   voice/gain ", "\n   voice/loud ", "voice/gain is not on the map"},
+		"one that is gone":    {"\n   voice/gain ", "\n   voice/loud ", "voice/loud is no package"},
+		"another floor":       {"\n3  ", "\n9  ", "stands on floor 3, not 9"},
+		"words of nobody":     {"is the only writer of voice state", "is the writer of all state", "voice/hub does not begin like that"},
+		"the end of a clause": {"is the only writer of voice state", "is the only writer of voice", "voice/hub does not begin like that"},
+	} {
+		if faults := mapFaults(strings.Replace(string(text), c.from, c.to, 1), ours); !slices.ContainsFunc(faults, func(f string) bool { return strings.Contains(f, c.want) }) {
+			t.Errorf("%s: %q, want %q", what, faults, c.want)
+		}
+	}
+}
+
+// mapFaults says what is wrong with the map: lines of a floor's number, where a floor begins, a package, and the words of
+// its comment after "Package x", to the end of a clause.
+func mapFaults(doc string, ours map[string]*pkg) (faults []string) {
+	_, drawn, _ := strings.Cut(doc, "## The packages\n")
+	_, drawn, _ = strings.Cut(drawn, "```\n")
+	drawn, _, _ = strings.Cut(drawn, "```\n")
+	floor, there := -1, map[string]bool{}
+	for line := range strings.Lines(drawn) {
+		m := mapLine.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil {
+			faults = append(faults, fmt.Sprintf("this is no line of the map: %q", line))
+			continue
+		}
+		if m[1] != " " {
+			floor, _ = strconv.Atoi(m[1])
+		}
+		name, words := m[2], m[3]
+		p := ours[name]
+		if p == nil || there[name] {
+			faults = append(faults, name+" is no package, or is on the map twice")
+			continue
+		}
+		there[name] = true
+		if floors[name] != floor {
+			faults = append(faults, fmt.Sprintf("%s stands on floor %d, not %d", name, floors[name], floor))
+		}
+		if rest, ok := strings.CutPrefix(said(p), words); !ok || rest != "" && !strings.ContainsRune(".,:;", rune(rest[0])) {
+			faults = append(faults, fmt.Sprintf("the comment of %s does not begin like that: %q", name, said(p)))
+		}
+	}
+	for name, p := range ours {
+		if !there[name] {
+			faults = append(faults, fmt.Sprintf("%s is not on the map in CONTRIBUTING.md. On floor %d write: %-20s %s", name, floors[name], name, said(p)))
+		}
+	}
+	return faults
+}
+
+var mapLine = regexp.MustCompile(`^(\d| )  (\S+) +(.+)$`)
+
+// said is what a package's comment says of it.
+func said(p *pkg) string {
+	return strings.TrimPrefix(strings.TrimPrefix(p.Doc, "Package "+p.ImportPath[strings.LastIndex(p.ImportPath, "/")+1:]+" "), "Earshot ")
 }

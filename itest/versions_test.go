@@ -12,10 +12,10 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// TestReadmeVersions: the README lists the versions that the built-in world has data for, and says which of them have
+// TestReadmeVersions: CONTRIBUTING lists the versions that the built-in world has data for, and says which of them have
 // been in it with a client that nobody here wrote.
 func TestReadmeVersions(t *testing.T) {
-	file, err := os.ReadFile("../README.md")
+	file, err := os.ReadFile("../CONTRIBUTING.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +46,21 @@ func TestReadmeVersions(t *testing.T) {
 	and := func(list []string) string {
 		return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
 	}
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := proto.Lookup(limbo.Protocols()[len(limbo.Protocols())-1]).Names
+	if want := fmt.Sprintf("| Versions | Java Edition %s to %s,", proto.Lookup(limbo.Protocols()[0]).Names[0], last[len(last)-1]); !strings.Contains(string(readme), want) {
+		t.Errorf("README.md does not say %q", want)
+	}
 	for what, want := range map[string]string{
 		"the versions":                   ": " + strings.Join(all, ", ") + ".",
 		"what make test has":             "those of " + and(core) + ", `make soak`",
 		"which versions have no players": "all others but " + and(without) + ",",
 	} {
 		if !strings.Contains(section, want) {
-			t.Errorf("README.md does not say %s:\n%s", what, want)
+			t.Errorf("CONTRIBUTING.md does not say %s:\n%s", what, want)
 		}
 	}
 }
