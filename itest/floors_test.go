@@ -121,7 +121,7 @@ var testsMay = map[string][]string{
 	"proxy/session":   {"bridge/commands"},
 	"proxy/packet":    {"github.com/Tnze/go-mc"},
 	"proxy/backend":   {"github.com/pires/go-proxyproto"},
-	"handshake/cert":  {"github.com/letsencrypt"},               // an authority to be given certificates by
+	"handshake/cert":  {"itest/peer"},                           // an authority to be given certificates by
 	"voice":           {"bridge/sight", "github.com/gobwas/ws"}, // what no proper client sends
 	"voice/group":     {"voice/line"},                           // a page as a client reads it
 	"voice/speaker":   {"bridge/sight", "voice"},                // an example from outside
