@@ -128,11 +128,14 @@ func (e *ears) Answer(r talk.GroupResult) {
 	e.answers = append(e.answers, r)
 }
 
-func (e *ears) ShowPose(*world.Pose)  {}
-func (e *ears) ShowMute(*mute.Notice) {}
-func (e *ears) ShowTiers(*talk.Offer) {}
-func (e *ears) Waits() bool           { return false }
-func (e *ears) End(hub.End)           {}
+func (e *ears) ShowPose(*world.Pose)   {}
+func (e *ears) ShowMute(*mute.Notice)  {}
+func (e *ears) ShowTiers(*talk.Offer)  {}
+func (e *ears) ShowNear([]talk.Nearby) {}
+func (e *ears) ShowRights(talk.Rights) {}
+func (e *ears) ToggleMic()             {}
+func (e *ears) Waits() bool            { return false }
+func (e *ears) End(hub.End)            {}
 
 // someVersions are one of each way in which a server shows its players.
 var someVersions = []int32{proto.V1_8, proto.V1_12_2, 578, proto.V1_17, proto.V1_20_3, proto.V1_21_4, proto.V26_1, proto.V26_2, proto.V26_3}

@@ -34,6 +34,8 @@ func TestNegotiate(t *testing.T) {
 		{"group-edit without groups", Set{Status: 1, GroupEdit: 1}, all, Set{Status: 1}},
 		{"groups off takes group-edit along", all, Set{Audio: 2, Status: 1, Spatial: 1, GroupEdit: 1}, Set{Audio: 2, Status: 1, Spatial: 1}},
 		{"pose without spatial", Set{Audio: 2, Status: 1, Pose: 1}, all, Set{Audio: 2, Status: 1}},
+		{"page without spatial", Set{Audio: 2, Status: 1, Page: 1}, Set{Audio: 2, Status: 1, Spatial: 1, Page: 1}, Set{Audio: 2, Status: 1}},
+		{"page", Set{Audio: 2, Spatial: 1, Page: 1}, Set{Audio: 2, Spatial: 1, Pose: 1, Page: 1}, Set{Audio: 2, Spatial: 1, Page: 1}},
 		{"pose", Set{Audio: 2, Spatial: 1, Pose: 1}, all, Set{Audio: 2, Spatial: 1, Pose: 1}},
 	} {
 		if got := c.asked.Negotiate(c.offers); got != c.want {
@@ -145,6 +147,7 @@ func TestTokens(t *testing.T) {
 		"socketsvc.audio-9":                       {Audio: 9},
 		"socketsvc.audio-2.spatial-1.pose-1":      {Audio: 2, Spatial: 1, Pose: 1},
 		"socketsvc.groups-2.group-edit-1":         {Groups: 2, GroupEdit: 1},
+		full + ".page-1":                          {Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Groups: 2, GroupEdit: 1, Pose: 1, Page: 1},
 		"socketsvc.audio-2.soundboard-1":          {Audio: 2, Soundboard: 1},
 		"socketsvc.audio-2.status-1.spatial-1":    {Audio: 2, Status: 1, Spatial: 1},
 		"socketsvc.soundboard-2.groups-2":         {Soundboard: 2, Groups: 2},

@@ -9,7 +9,7 @@ import (
 )
 
 // Views is how many kinds of view a socket keeps apart.
-const Views = 8
+const Views = 9
 
 // Bounds of what waits for one peer.
 const (
@@ -74,7 +74,7 @@ type outbox struct {
 	first int
 
 	views  [Views][]byte
-	shows  uint8 // a bit for each view that is there
+	shows  uint16 // a bit for each view that is there
 	pong   []byte
 	ponged bool // pong is to be sent
 	ping   bool
@@ -265,7 +265,7 @@ func (o *outbox) view(kind int, text []byte) {
 
 // takeView makes the first view that waits the next thing to be sent.
 func (o *outbox) takeView() {
-	kind := bits.TrailingZeros8(o.shows)
+	kind := bits.TrailingZeros16(o.shows)
 	o.rest = appendFrame(nil, finText, o.views[kind])
 	o.view(kind, nil)
 }

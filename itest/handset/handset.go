@@ -21,7 +21,7 @@ import (
 )
 
 // Wants is what a handset takes: everything.
-var Wants = hub.Wants{Status: true, Pose: true, Groups: true, Speakers: true, Clips: true, Channels: true}
+var Wants = hub.Wants{Status: true, Pose: true, Groups: true, Speakers: true, Clips: true, Channels: true, Page: true}
 
 // Sound is a frame as it was heard.
 type Sound struct {
@@ -41,6 +41,9 @@ type Seen struct {
 	Speakers []talk.Speaker
 	Answers  []talk.GroupResult
 	Sounds   []Sound
+	Near     []talk.Nearby
+	Rights   talk.Rights
+	Toggles  int // of the microphone
 	Ended    []hub.End
 }
 
@@ -145,3 +148,8 @@ func (h *Handset) note(change func(*Seen)) {
 	defer h.mu.Unlock()
 	change(&h.seen)
 }
+
+// ShowNear is told who is around, ShowRights what the player may do, and ToggleMic to switch the microphone.
+func (h *Handset) ShowNear(p []talk.Nearby) { h.note(func(s *Seen) { s.Near = p }) }
+func (h *Handset) ShowRights(r talk.Rights) { h.note(func(s *Seen) { s.Rights = r }) }
+func (h *Handset) ToggleMic()               { h.note(func(s *Seen) { s.Toggles++ }) }

@@ -19,6 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/line"
+	"github.com/earshot-mc/earshot/voice/render"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/talker"
@@ -61,7 +62,7 @@ func (k *Conn) Wants() hub.Wants {
 	c := &k.caps
 	return hub.Wants{
 		Status: c.Status == 1, Pose: c.Pose == 1, Groups: c.Groups == 2, Speakers: c.Speakers == 1,
-		Clips: c.Soundboard != 0, Channels: c.Spatial == 1,
+		Clips: c.Soundboard != 0, Channels: c.Spatial == 1, Page: c.Page == 1,
 	}
 }
 
@@ -160,13 +161,13 @@ func (k *Conn) Text(p []byte) {
 		k.flood("text messages")
 		return
 	}
-	if k.caps.Status != 1 {
-		k.end(socket.Unsupported, "text without status 1")
-		return
-	}
 	l, err := line.ParseC2S(p)
 	switch {
-	case err != nil:
+	case err == nil && l.Request == line.Beat && k.caps.Page == 1:
+		k.sock.View(viewBeat, render.Beaten(l.Beat, k.talker.Beat()))
+	case k.caps.Status != 1:
+		k.end(socket.Unsupported, "text without status 1")
+	case err != nil || l.Request == line.Beat:
 		k.end(socket.Unsupported, "unknown text")
 	case l.Request == line.Deafen:
 		k.talker.SetDeafened(l.Deafened)

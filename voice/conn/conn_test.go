@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -111,6 +112,60 @@ func (a alive) Read(p []byte) (int, error) {
 		_, err = a.Conn.Write([]byte{0x8a, 0x80, 0, 0, 0, 0}) // an empty pong, masked
 	}
 	return n, err
+}
+
+// TestBeats: a page's beats are answered with how many of its frames were accepted; whoever is no page may not send any.
+func TestBeats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t)
+		defer b.close()
+		server, client := net.Pipe()
+		said := &lines{Conn: client}
+		k := b.join(server, said, caps.Set{Audio: 2, Spatial: 1, Page: 1}) // and no status
+		time.Sleep(time.Second)
+		k.Text([]byte("SSVC_BEAT_V1:7"))
+		time.Sleep(time.Second)
+		for seq := range int64(10) {
+			k.Binary(frame(1, seq, speech))
+		}
+		k.Binary(frame(1, 11, []byte{1, 2})) // no sound
+		k.Text([]byte("SSVC_BEAT_V1:8"))
+		time.Sleep(time.Second)
+		for _, want := range []string{"SSVC_BEAT_V1 7 0", "SSVC_BEAT_V1 8 10", "SSVC_RIGHTS_V1 1 1 1", "SSVC_NEAR_V1\n"} {
+			if !said.have(want) {
+				t.Errorf("the page was not told %q", want)
+			}
+		}
+		k.Text([]byte("SSVC_DEAFEN_V1:1")) // which takes status
+		synctest.Wait()
+		mod := b.pipe(caps.Set{Audio: 2, Status: 1, Spatial: 1})
+		mod.Text([]byte("SSVC_BEAT_V1:1"))
+		time.Sleep(5 * time.Second) // in which sockets that were closed end
+		if b.sweep.Len() != 0 {
+			t.Errorf("%d are still open", b.sweep.Len())
+		}
+	})
+}
+
+// lines is a peer that remembers what it was sent, and gives a sign of life for it.
+type lines struct {
+	net.Conn
+	mu  sync.Mutex
+	all []byte
+}
+
+func (l *lines) Read(p []byte) (int, error) {
+	n, err := alive{l.Conn}.Read(p)
+	l.mu.Lock()
+	l.all = append(l.all, p[:n]...)
+	l.mu.Unlock()
+	return n, err
+}
+
+func (l *lines) have(what string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Contains(l.all, []byte(what))
 }
 
 // 100 bad frames are the end only within 10 s.

@@ -17,6 +17,9 @@ const (
 	viewMute
 	viewTiers
 	viewGroups
+	viewNear
+	viewRights
+	viewBeat
 )
 
 // ShowRoster implements [hub.Client], as the other methods of this file do: they queue a view.
@@ -29,5 +32,8 @@ func (k *Conn) ShowSpeakers(s *talk.Speakers) { k.sock.View(viewSpeakers, render
 func (k *Conn) ShowMute(n *mute.Notice)       { k.sock.View(viewMute, render.Mute(n)) }
 func (k *Conn) ShowTiers(o *talk.Offer)       { k.sock.View(viewTiers, render.Ranges(o)) }
 func (k *Conn) ShowGroups(p *group.Page)      { k.sock.View(viewGroups, render.Groups(p)) }
+func (k *Conn) ShowNear(p []talk.Nearby)      { k.sock.View(viewNear, render.Near(p)) }
+func (k *Conn) ShowRights(r talk.Rights)      { k.sock.View(viewRights, render.Rights(r)) }
+func (k *Conn) ToggleMic()                    { k.sock.Reply(render.MicToggle()) }
 func (k *Conn) Answer(r talk.GroupResult)     { k.sock.Reply(render.Result(r)) }
 func (k *Conn) Waits() bool                   { return k.sock.Waits(viewRoster) }

@@ -24,6 +24,9 @@ const (
 	tiers
 	groups
 	answers
+	near
+	rights
+	mic
 )
 
 // writer is a client that has all it is shown as text lines, as those of the voice socket have it. The zero value has a
@@ -44,6 +47,9 @@ func (w *writer) ShowPose(p *world.Pose)        { w.shows(poses, render.Pose(p))
 func (w *writer) ShowMute(n *mute.Notice)       { w.shows(mutes, render.Mute(n)) }
 func (w *writer) ShowTiers(o *talk.Offer)       { w.shows(tiers, render.Ranges(o)) }
 func (w *writer) ShowGroups(p *group.Page)      { w.shows(groups, render.Groups(p)) }
+func (w *writer) ShowNear(p []talk.Nearby)      { w.shows(near, render.Near(p)) }
+func (w *writer) ShowRights(r talk.Rights)      { w.shows(rights, render.Rights(r)) }
+func (w *writer) ToggleMic()                    { w.shows(mic, render.MicToggle()) }
 func (w *writer) Answer(r talk.GroupResult)     { w.shows(answers, render.Result(r)) }
 func (w *writer) Deliver(*route.Frame)          {}
 func (w *writer) Waits() bool                   { return false }

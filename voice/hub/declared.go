@@ -37,7 +37,7 @@ func (h *Hub) relate() error {
 		if m.mute.Kind != talk.NotMuted {
 			f |= relation.Muted
 		}
-		if m.deafenSeen&1 == 1 || !m.bits.has(Listen) {
+		if m.deaf() || !m.bits.has(Listen) {
 			f |= relation.Deafened
 		}
 		slot := m.Slot()

@@ -9,6 +9,7 @@ package hub
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,10 @@ const (
 	TierHold = 100 * time.Millisecond // between changes of one member's tier
 	PoseGap  = 50 * time.Millisecond  // between pose lines to one member
 
+	// AwayAfter is how long a page may be silent until it counts as away: the browser holds its connection while the page
+	// itself sleeps.
+	AwayAfter = 10 * time.Second
+
 	gap      = 2 * time.Millisecond // at least, between two turns
 	rest     = 4                    // a turn is followed by at least so many times its own length of quiet, but by Flush at most
 	lookTime = 2 * time.Millisecond // of one turn, for reading what players see, or as much as all else in the last one
@@ -50,6 +55,11 @@ type Client interface {
 	// ShowMute shows the mute on the player, and ShowTiers which tiers there are. Only with [Wants.Status].
 	ShowMute(n *mute.Notice)
 	ShowTiers(o *talk.Offer)
+	// ShowNear shows who with a voice is how far away, the nearest first and [MostNear] at most, and ShowRights what the
+	// player may do. ToggleMic asks to close an open microphone, or to open a closed one. Only with [Wants.Page].
+	ShowNear(people []talk.Nearby)
+	ShowRights(r talk.Rights)
+	ToggleMic()
 	// ShowGroups shows the groups. Only with [Wants.Groups].
 	ShowGroups(p *group.Page)
 	// Answer says what a request of [Hub.Ask] has come to.
@@ -84,6 +94,7 @@ type Wants struct {
 	Status          bool // how people are, which mute is on the player, which tiers there are
 	Pose, Groups    bool
 	Speakers        bool // which speakers it may hear: from the speakers' set, not the hub
+	Page            bool // who is around, what the player may do; see [Hub.ToggleMic]
 	Clips, Channels bool // frames of these kinds
 }
 
@@ -97,10 +108,12 @@ type Member struct {
 	// and nothing is lost.
 	deafen atomic.Uint32 // counts changes; odd is deafened. Counting shows the turn a change there and back
 	tier   atomic.Uint32
+	beat   atomic.Int64 // Unix ns of the last sign of life of a page
 
 	// The turn's.
 	at         int // index in members, -1 when not there
 	deafenSeen uint32
+	away       bool // a page of which nothing has been heard for [AwayAfter]
 	tierNow    talk.Tier
 	tierAt     time.Time
 	copy       roster.Copy
@@ -113,13 +126,17 @@ type Member struct {
 	judged bool       // whether bits and mute are in force as they are
 	mute   mute.State // of now
 	// What it has been told.
-	muteShown *mute.Notice
-	offer     *talk.Offer
-	page      *group.Page
-	pageSent  time.Time
-	pageAt    uint64 // revision, view and permissions that page was made of
-	pageView  uint64
-	pageBits  Bits
+	muteShown  *mute.Notice
+	offer      *talk.Offer
+	page       *group.Page
+	pageSent   time.Time
+	near       []talk.Nearby
+	nearTold   bool
+	rights     talk.Rights
+	rightsTold bool
+	pageAt     uint64 // revision, view and permissions that page was made of
+	pageView   uint64
+	pageBits   Bits
 }
 
 // Hub runs the turns. Make one with [New].
@@ -160,6 +177,7 @@ type Hub struct {
 	players  []*world.Player // who was on the proxy in the last turn
 	took     time.Duration   // the last turn, but for the looks
 	poses    int             // members with pose
+	near     surroundings
 
 	offer       *talk.Offer  // which tiers there are
 	notice      *mute.Notice // the last that was shown to anybody
@@ -209,6 +227,7 @@ func (h *Hub) Join(p *world.Player, c Client, w Wants) *Member {
 		Member: route.Member{Player: p, Receiver: c, Clips: w.Clips, Channels: w.Channels},
 		client: c, wants: w, at: -1, bits: Open,
 	}
+	m.beat.Store(time.Now().UnixNano())
 	h.post(arrival{m: m})
 	return m
 }
@@ -242,6 +261,22 @@ func (h *Hub) SetDeafened(m *Member, on bool) {
 		h.Wake()
 	}
 }
+
+// Beat records that a page is awake.
+func (h *Hub) Beat(m *Member) {
+	now := time.Now().UnixNano()
+	if was := m.beat.Swap(now); now-was >= int64(AwayAfter) {
+		h.Wake()
+	}
+}
+
+// asleep reports whether nothing has been heard of a page for too long.
+func (m *Member) asleep(now time.Time) bool {
+	return m.wants.Page && now.UnixNano()-m.beat.Load() >= int64(AwayAfter)
+}
+
+// deaf reports whether nothing is to be sent to a member: it wants nothing, or nobody is there who would hear it.
+func (m *Member) deaf() bool { return m.deafenSeen&1 == 1 || m.away }
 
 // SetTier records how loudly the member speaks. A change within [TierHold] of the one before waits, and the newest
 // wins, so that a press and a release are never left at the press.
@@ -284,7 +319,7 @@ func (h *Hub) Run(ctx context.Context) {
 			if next := h.turn(begun); next > 0 {
 				held = time.After(next)
 			}
-		} else if seen, due := h.reg.Settle(begun); h.tellAll(begun, true) > 0 || h.evaluate() || seen || held == nil && !due.IsZero() {
+		} else if seen, due := h.reg.Settle(begun); h.tellAll(begun, true) > 0 || h.evaluate() || h.dozing(begun) || seen || held == nil && !due.IsZero() {
 			h.Wake() // and the turn finds out what is due
 		}
 		if want := h.poses > 0; want != ticking {
@@ -366,6 +401,9 @@ func (h *Hub) tellAll(now time.Time, flush bool) (next time.Duration) {
 	for _, m := range h.members {
 		h.showControls(m, now)
 	}
+	if flush {
+		h.showNear()
+	}
 	if flush || h.muteNews {
 		h.tellMuted(now)
 	}
@@ -437,7 +475,7 @@ func (h *Hub) enter(m *Member) {
 	if !h.policy.Gain.Offers(tier) {
 		tier = talk.Normal
 	}
-	h.book.Put(m.Slot(), roster.Person{ID: m.Player.ID, Name: m.Player.Name, Deafened: m.deafenSeen&1 == 1, Tier: tier})
+	h.book.Put(m.Slot(), roster.Person{ID: m.Player.ID, Name: m.Player.Name, Deafened: m.deaf(), Tier: tier})
 }
 
 // dropGone drops and ends those whose player has left the network, or has come back by another connection, which makes
@@ -462,9 +500,9 @@ func (h *Hub) dropGone() {
 // obey applies what the member's client asked for. It returns how long a change has to wait that came too soon.
 func (h *Hub) obey(m *Member, now time.Time) (wait time.Duration) {
 	changed := false
-	if n := m.deafen.Load(); n != m.deafenSeen {
-		m.deafenSeen, changed = n, true
-		h.compiler.SetDeafened(&m.Member, n&1 == 1)
+	if n, away := m.deafen.Load(), m.asleep(now); n != m.deafenSeen || away != m.away {
+		m.deafenSeen, m.away, changed = n, away, true
+		h.compiler.SetDeafened(&m.Member, m.deaf())
 	}
 	if t := talk.Tier(m.tier.Load()); t != m.tierNow {
 		if wait = TierHold - now.Sub(m.tierAt); wait <= 0 {
@@ -476,6 +514,11 @@ func (h *Hub) obey(m *Member, now time.Time) (wait time.Duration) {
 		h.enter(m)
 	}
 	return max(wait, 0)
+}
+
+// dozing reports whether a page has just gone to sleep.
+func (h *Hub) dozing(now time.Time) bool {
+	return slices.ContainsFunc(h.members, func(m *Member) bool { return m.asleep(now) && !m.away })
 }
 
 // showRosters sends new rosters to those who need and may have one. It tells whether there was time for all.

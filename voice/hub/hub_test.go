@@ -72,6 +72,16 @@ func (f *fake) shown(k kind, text []byte) {
 			s += " legacy"
 		}
 		f.add(s)
+	case *line.Near:
+		s := "near"
+		for _, p := range x.People {
+			s += fmt.Sprintf(" %s %d/%d/%d", names[p.ID], p.DX, p.DY, p.DZ)
+		}
+		f.add(s)
+	case *line.Rights:
+		f.add(fmt.Sprintf("rights %v %v %v", x.Speak, x.Listen, x.Clips))
+	case *line.MicToggle:
+		f.add("mic")
 	case *line.Pose:
 		f.add(fmt.Sprintf("pose %v %v %v %v %s", x.Yaw, x.X, x.Y, x.Z, x.World))
 	}

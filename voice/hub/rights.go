@@ -73,6 +73,10 @@ func (h *Hub) judge(now time.Time) (next time.Time) {
 // showControls tells a member of the mute on it and of the tiers that there are, as far as it has not been told: the
 // state is compared and not the seconds that are left.
 func (h *Hub) showControls(m *Member, now time.Time) {
+	if r := (talk.Rights{Speak: m.bits.has(Speak), Listen: m.bits.has(Listen), Clips: m.bits.has(Soundboard)}); m.wants.Page && (!m.rightsTold || r != m.rights) {
+		m.rights, m.rightsTold = r, true
+		m.client.ShowRights(r)
+	}
 	if !m.wants.Status {
 		return
 	}

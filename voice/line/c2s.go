@@ -2,6 +2,8 @@ package line
 
 import (
 	"bytes"
+	"math"
+	"strconv"
 	"strings"
 
 	"github.com/earshot-mc/earshot/voice/talk"
@@ -14,6 +16,7 @@ const (
 	Deafen Request = iota // Deafened says whether from now on
 	Range                 // Tier says how loud from now on
 	Group                 // Group says what; only where groups were negotiated
+	Beat                  // Beat counts; only where page was negotiated
 )
 
 // C2S is one request of a client.
@@ -22,12 +25,14 @@ type C2S struct {
 	Deafened bool
 	Tier     talk.Tier
 	Group    talk.GroupRequest
+	Beat     int32 // 0 or more
 }
 
 const (
 	deafenPrefix = "SSVC_DEAFEN_V1:"
 	rangePrefix  = "SSVC_RANGE_V1:"
 	groupPrefix  = "SSVC_GROUP_V1:"
+	beatPrefix   = "SSVC_BEAT_V1:"
 )
 
 // ParseC2S reads a client's text message, exactly: anything that is not one of
@@ -48,6 +53,13 @@ func ParseC2S(b []byte) (C2S, error) {
 			}
 		}
 		return C2S{}, ErrUnsupported
+	}
+	if digits, ok := bytes.CutPrefix(b, []byte(beatPrefix)); ok {
+		n, ok := parseCount(string(digits))
+		if !ok || n > math.MaxInt32 {
+			return C2S{}, ErrUnsupported
+		}
+		return C2S{Request: Beat, Beat: int32(n)}, nil
 	}
 	if len(b) > 3*MaxC2S {
 		return C2S{}, ErrUnsupported
@@ -74,6 +86,8 @@ func AppendC2S(dst []byte, r *C2S) []byte {
 		return append(dst, '0')
 	case Range:
 		return append(append(dst, rangePrefix...), r.Tier.String()...)
+	case Beat:
+		return strconv.AppendInt(append(dst, beatPrefix...), int64(r.Beat), 10)
 	}
 	return appendGroup(append(dst, groupPrefix...), &r.Group)
 }

@@ -3,6 +3,7 @@ package line
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -59,6 +60,8 @@ func describeC2S(r C2S) string {
 		return fmt.Sprint("deafen ", r.Deafened)
 	case Range:
 		return "range " + r.Tier.String()
+	case Beat:
+		return fmt.Sprint("beat ", r.Beat)
 	}
 	g := r.Group
 	s := g.Verb.String()
@@ -94,7 +97,7 @@ func short(s string) string {
 }
 
 func TestC2SVectors(t *testing.T) {
-	for _, v := range append(vectors(t, "c2s.txt"), vectors(t, "group.txt")...) {
+	for _, v := range slices.Concat(vectors(t, "c2s.txt"), vectors(t, "group.txt"), vectors(t, "page-c2s.txt")) {
 		t.Run(v.name, func(t *testing.T) {
 			r, err := ParseC2S([]byte(v.text))
 			var got string
@@ -171,6 +174,18 @@ func describeS2C(m any) string {
 			seconds = strconv.Itoa(m.Seconds)
 		}
 		return fmt.Sprintf("mute %d %s %s", m.Kind, seconds, short(m.Reason))
+	case *Near:
+		s := "near"
+		for _, p := range m.People {
+			s += fmt.Sprintf(" %x@%d/%d/%d", p.ID[15], p.DX, p.DY, p.DZ)
+		}
+		return s
+	case *Rights:
+		return fmt.Sprint("rights ", m.Speak, " ", m.Listen, " ", m.Clips)
+	case *MicToggle:
+		return "mic toggle"
+	case *Beaten:
+		return fmt.Sprint("beaten ", m.Beat, " ", m.Accepted)
 	case *Ranges:
 		return fmt.Sprint("ranges ", m.Tiers.Has(talk.Whisper), " ", m.Tiers.Has(talk.Shout))
 	}
@@ -191,6 +206,14 @@ func appendS2C(m any) []byte {
 		return AppendRoster(nil, m)
 	case *Pose:
 		return AppendPose(nil, m)
+	case *Near:
+		return AppendNear(nil, m.People)
+	case *Rights:
+		return AppendRights(nil, m.Rights)
+	case *MicToggle:
+		return AppendMicToggle(nil)
+	case *Beaten:
+		return AppendBeaten(nil, *m)
 	case *Speakers:
 		return AppendSpeakers(nil, m.List)
 	case *Groups:
@@ -206,7 +229,7 @@ func appendS2C(m any) []byte {
 }
 
 func TestS2CVectors(t *testing.T) {
-	for _, v := range vectors(t, "s2c.txt") {
+	for _, v := range append(vectors(t, "s2c.txt"), vectors(t, "page.txt")...) {
 		t.Run(v.name, func(t *testing.T) {
 			m, err := ParseS2C([]byte(v.text))
 			var got string
@@ -270,7 +293,7 @@ func TestStateLinesDoNotAllocate(t *testing.T) {
 }
 
 func FuzzParseC2S(f *testing.F) {
-	for _, v := range append(vectors(f, "c2s.txt"), vectors(f, "group.txt")...) {
+	for _, v := range slices.Concat(vectors(f, "c2s.txt"), vectors(f, "group.txt"), vectors(f, "page-c2s.txt")) {
 		f.Add([]byte(v.text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -294,7 +317,7 @@ func FuzzParseC2S(f *testing.F) {
 }
 
 func FuzzParseS2C(f *testing.F) {
-	for _, v := range vectors(f, "s2c.txt") {
+	for _, v := range append(vectors(f, "s2c.txt"), vectors(f, "page.txt")...) {
 		if len(v.text) < 4096 { // the largest only slow the mutator down
 			f.Add([]byte(v.text))
 		}
@@ -320,14 +343,14 @@ func FuzzParseS2C(f *testing.F) {
 // Each line has vectors that pass and vectors that do not.
 func TestEveryLineHasVectors(t *testing.T) {
 	seen := map[string]bool{}
-	for _, v := range append(vectors(t, "c2s.txt"), vectors(t, "group.txt")...) {
+	for _, v := range slices.Concat(vectors(t, "c2s.txt"), vectors(t, "group.txt"), vectors(t, "page-c2s.txt")) {
 		name, rest, _ := strings.Cut(v.text, ":")
 		if name+":" == groupPrefix {
 			name, _, _ = strings.Cut(rest, " ")
 		}
 		seen[name+" "+v.outcome] = true
 	}
-	for _, v := range vectors(t, "s2c.txt") {
+	for _, v := range append(vectors(t, "s2c.txt"), vectors(t, "page.txt")...) {
 		name, _, _ := strings.Cut(v.text, " ")
 		name, _, _ = strings.Cut(name, "\n")
 		if _, err := parseUUID(name); err == nil {

@@ -126,7 +126,8 @@ func AppendPose(dst []byte, p *Pose) []byte {
 func hundredths(v float64) float64 { return math.Round(v*100)/100 + 0 }
 
 // ParseS2C reads a server's message, as a client does: *Roster, *Pose,
-// *Speakers, *Groups, *GroupResult, *Mute, *Ranges, or nil for a line that this
+// *Speakers, *Groups, *GroupResult, *Mute, *Ranges, *Near, *Rights, *MicToggle,
+// *Beaten, or nil for a line that this
 // version does not know and is to ignore. Whether the socket negotiated the line
 // is for the caller to check.
 func ParseS2C(b []byte) (any, error) {
@@ -143,6 +144,11 @@ func ParseS2C(b []byte) (any, error) {
 	switch row {
 	case speakersHeader:
 		return parseSpeakers(s)
+	case nearHeader:
+		if !ended {
+			return nil, ErrMalformed
+		}
+		return parseNear(rows)
 	case groupsHeader:
 		if !ended {
 			return nil, ErrMalformed
@@ -163,6 +169,7 @@ var singles = [...]struct {
 	parse  func(rest string) (any, error)
 }{
 	{posePrefix, parsePose}, {mutePrefix, parseMute}, {rangesPrefix, parseRanges}, {resultPrefix, parseGroupResult},
+	{rightsPrefix, parseRights}, {micPrefix, parseMic}, {beatedPrefix, parseBeaten},
 }
 
 func parseRoster(s string) (any, error) {

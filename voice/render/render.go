@@ -98,3 +98,17 @@ func Pose(p *world.Pose) []byte {
 
 // Result returns what a request has come to.
 func Result(r talk.GroupResult) []byte { return line.AppendGroupResult(nil, r) }
+
+// Near returns who is around a client.
+func Near(people []talk.Nearby) []byte { return line.AppendNear(nil, people) }
+
+// Rights returns what a player may do.
+func Rights(r talk.Rights) []byte { return line.AppendRights(nil, r) }
+
+// MicToggle returns the line that opens or closes a page's microphone.
+func MicToggle() []byte { return line.AppendMicToggle(nil) }
+
+// Beaten returns the answer to a beat.
+func Beaten(beat int32, accepted int64) []byte {
+	return line.AppendBeaten(nil, line.Beaten{Beat: beat, Accepted: accepted})
+}

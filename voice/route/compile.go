@@ -369,6 +369,17 @@ func (m *Member) View() uint64 { return m.view }
 // until its next call of the compiler.
 func (m *Member) Sees() []uint64 { return m.sees }
 
+// Around reports whether a member may be told where another one is who is in its place: it is shown that one there, has been
+// told of it, and would hear it if it is a spectator. It is for the turn, after its Compile.
+func (c *Compiler) Around(m, o *Member) bool {
+	from := o.Slot()
+	if from < 0 || m.Slot() < 0 || !m.told.has(from) || !m.shown.has(from) || !m.close.has(from) {
+		return false
+	}
+	spectates := func(m *Member) bool { return m.facts != nil && m.facts.Mode == world.Spectator }
+	return !spectates(o) || c.policy.Spectators == HeardByEveryone || c.policy.Spectators == HeardBySpectators && spectates(m)
+}
+
 // Slot is the member's place in the tables and in the sets. It is for the turn; a member that is not in any table has
 // a negative one.
 func (m *Member) Slot() int { return int(m.slot.Load()) - 1 }

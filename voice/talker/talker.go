@@ -80,6 +80,7 @@ type Talker struct {
 	frames    ration      // of the microphone
 	bad       []time.Time // of the last BadFrames discarded frames, in a ring
 	discarded int
+	accepted  int64
 }
 
 // New returns the talker of a member. It may have [Clips] clips at once.
@@ -104,6 +105,13 @@ func (t *Talker) SetDeafened(on bool) { t.cfg.Hub.SetDeafened(t.member, on) }
 
 // SetTier records how loudly the player speaks; see [hub.Hub.SetTier].
 func (t *Talker) SetTier(tier talk.Tier) { t.cfg.Hub.SetTier(t.member, tier) }
+
+// Beat records that the client's page is awake, and returns how many frames of this client were accepted so far: a page
+// whose frames are not among them knows that nobody hears it.
+func (t *Talker) Beat() (accepted int64) {
+	t.cfg.Hub.Beat(t.member)
+	return t.accepted
+}
 
 // GroupsEnabled tells whether there are groups at all.
 func (t *Talker) GroupsEnabled() bool { return t.cfg.Hub.GroupsEnabled() }
@@ -174,6 +182,8 @@ func (t *Talker) seen() { t.cfg.Stats.Frames.Add(1) }
 func (t *Talker) route(src *route.Source, stream, seq int64, opus []byte) {
 	n, outcome := src.Send(t.cfg.Hub.Table(), stream, seq, opus)
 	switch outcome {
+	case route.Routed:
+		t.accepted++
 	case route.NotListed:
 		t.drop(NotListed)
 	case route.NoPose:

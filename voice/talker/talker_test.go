@@ -28,6 +28,9 @@ func (listener) ShowPose(*world.Pose)        {}
 func (listener) ShowMute(*mute.Notice)       {}
 func (listener) ShowTiers(*talk.Offer)       {}
 func (listener) ShowGroups(*group.Page)      {}
+func (listener) ShowNear([]talk.Nearby)      {}
+func (listener) ShowRights(talk.Rights)      {}
+func (listener) ToggleMic()                  {}
 func (l listener) Answer(r talk.GroupResult) { l.answers <- r.Code }
 func (listener) Waits() bool                 { return false }
 func (listener) End(hub.End)                 {}
