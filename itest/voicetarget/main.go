@@ -179,12 +179,12 @@ func (c *crowd) Redeem(token string, id uuid.UUID) bool {
 		return true
 	}
 	p := c.reg.Add(id, "p"+token)
+	p.SetFacts(world.Facts{Place: c.place}) // before anybody is shown: another place shows nobody yet
 	for _, o := range c.groups[g] {
 		o.Show(id)
 		p.Show(o.ID)
 	}
 	c.groups[g] = append(c.groups[g], p)
-	p.SetFacts(world.Facts{Place: c.place})
 	p.SetPose(&world.Pose{X: float64(1000 * g), Y: 64, Z: float64(i % 20), Place: c.place})
 	if c.gateway != nil && g%4 == 2 {
 		return c.gateway.Declare(func(b *relation.Book) error { return b.AddMembers(fmt.Sprint("bench", g), id) }) == nil
