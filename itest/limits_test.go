@@ -177,7 +177,7 @@ func TestTurnedAwayIsSaid(t *testing.T) {
 		get(t, through(t, "", nil, nil), "http://"+p.addr+"/voice")
 	}
 	for _, want := range []string{
-		`untrusted`, `setting=tls.certificate`, `cannot be read" room=connection setting=proxy-protocol.trusted`, `setting="unknown-hosts, hosts"`, `that is none; a reverse proxy`,
+		`untrusted`, `setting=tls`, `cannot be read" room=connection setting=proxy-protocol.trusted`, `setting="unknown-hosts, hosts"`, `that is none; a reverse proxy`,
 	} {
 		if want == "untrusted" {
 			want = `that is not trusted" room=connection setting=proxy-protocol.trusted from=127.0.0.1`
