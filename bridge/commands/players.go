@@ -99,7 +99,8 @@ func on(players []Player) map[string][]Player {
 	return out
 }
 
-// counts is how many of the players of whom src may know are on each server, by its name in lower case.
+// counts returns the number of players on each server, by its name in lower case. It leaves out players that src may not
+// know of.
 func (c *Commands) counts(src Source) map[string]int {
 	out := map[string]int{}
 	for _, p := range c.shown(src) {

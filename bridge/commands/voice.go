@@ -21,7 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/why"
 )
 
-// Voice is who may be heard, and who hears whom: a [voice.Gateway] on a network. Its methods may wait for a moment, those
+// Voice decides who may be heard, and who hears whom; a [voice.Gateway] on a network is one. Its methods may wait for a moment, those
 // that suggestions need do not; errors are for who typed. What a method changes is in force when it returns.
 type Voice interface {
 	// Mute puts a mute into force, in place of a former one of the same player.
@@ -39,7 +39,7 @@ type Voice interface {
 	Domains() []string
 	// ListGroups lists them in the order in which to show them.
 	ListGroups() ([]group.Info, error)
-	// GroupNames are those of now. It does not wait.
+	// GroupNames returns the names of all groups. It does not wait.
 	GroupNames() []string
 	// RuleGroup renames or ends a group, or takes a player out of it.
 	RuleGroup(talk.GroupRequest) (talk.Code, error)

@@ -80,7 +80,7 @@ func (b bungeeNetwork) Server(name string) (bungee.Server, bool) {
 	return bungee.Server{}, false
 }
 
-// bungeePlayer is a player whom a plugin moves.
+// bungeePlayer lets plugins of servers move a player.
 type bungeePlayer struct {
 	session.Player
 	n *Network

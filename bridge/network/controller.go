@@ -21,7 +21,7 @@ type controller struct {
 	ending   sync.WaitGroup // commands of players who have left
 }
 
-// table and options are those of the moment, for filters.
+// table and options return what is in force now, for filters.
 func (c *controller) table() *command.Table[commands.Source] { return c.n.policy().commands.Table() }
 func (c *controller) options() *command.Options              { return &c.n.policy().options }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/configs"
 )
 
-// A network in a program of one's own: its settings are those of earshot.yml, as environment variables or in a file.
+// This program runs a network of its own. Settings come from earshot.yml or from environment variables.
 func Example() {
 	dir, err := os.MkdirTemp("", "earshot")
 	if err != nil {

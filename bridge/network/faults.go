@@ -20,7 +20,7 @@ func (k *keyed) Error() string { return k.key + ": " + k.err.Error() }
 // Unwrap returns what is wrong.
 func (k *keyed) Unwrap() error { return k.err }
 
-// at says of which key an error is; nil stays nil.
+// at adds the key at fault to an error; nil stays nil.
 func at(key string, err error) error {
 	if err == nil {
 		return nil

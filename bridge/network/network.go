@@ -28,7 +28,7 @@ import (
 // stopWithin bounds the whole shutdown.
 const stopWithin = 10 * time.Second
 
-// Options are what a network has besides its configuration.
+// Options holds what a network needs and its configuration does not say.
 type Options struct {
 	// Load reads the configuration again, for Reload and whenever one of its files changes. What comes with an error counts
 	// for its Files. Nil: there is nothing to read again.
@@ -39,7 +39,7 @@ type Options struct {
 	Logging func(configs.Log) // is told how to log, at the start and when that changes; may be nil
 	Started func(Facts)       // is called once the network serves, which Run goes on with when it returns; may be nil
 
-	Tokens upgrade.Redeemer       // lets voice sockets in besides those whose players were sent a token; may be nil
+	Tokens upgrade.Redeemer       // of voice sockets that no player was sent a token for; may be nil
 	OpusOK func(opus []byte) bool // see [voice.Config]; nil: frames have to be what they should be
 }
 
@@ -71,7 +71,7 @@ type Network struct {
 	reloading sync.Mutex // one reload at a time; guards these
 	serving   bool
 	now       *settings // that are in force
-	files     []string  // of the configuration, with those of one that could not be put in force
+	files     []string  // of the configuration, and of a newer one that could not be put in force
 	tried     string    // the stamp they had when they were read last
 }
 

@@ -179,7 +179,7 @@ func typed(s string) (string, bool) {
 	return s, len(s) == letters && strings.Trim(s, alphabet) == ""
 }
 
-// Whose returns the player a code was given to. found is false for one that was never given out or has run out, used
+// whose returns the player a code was given to. found is false for one that was never given out or has run out, used
 // says that it has been traded.
 func (b *Book) whose(s string) (player uuid.UUID, found, used bool) {
 	b.mu.Lock()

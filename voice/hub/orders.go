@@ -20,11 +20,11 @@ var ErrEnded = errors.New("voice has been shut down")
 // order is something to be done in a turn.
 type order struct {
 	do   func(now time.Time)
-	done chan struct{} // closed when the table of that turn is in force; may be nil
+	done chan struct{} // closed when the turn is in force and stored; may be nil
 }
 
-// Do has fn run by the turn, which owns the state, and returns once the table of that turn is in force. fn must neither
-// block nor call the hub.
+// Do has fn run by the turn, which owns the state. It returns once the table of that turn is in force and what the turn
+// has changed is stored, or the store has given up for now. fn must neither block nor call the hub.
 func (h *Hub) Do(fn func(now time.Time)) error {
 	done := make(chan struct{})
 	h.post(arrival{order: order{fn, done}})
