@@ -114,7 +114,7 @@ type Gateway struct {
 
 // Offers is what every gateway can negotiate.
 func Offers() caps.Set {
-	return caps.Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Pose: 1, Page: 1}
+	return caps.Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Pose: 1, Page: 1, Roster: 2}
 }
 
 // New starts a gateway on a world.

@@ -123,13 +123,16 @@ type client struct {
 	stream int64
 	seq    int64
 
-	mu     sync.Mutex
-	frames []wire.S2C
-	came   []time.Time // of the frames
-	texts  []string
-	order  []string // texts, and the speakers of frames, as they came
-	err    error    // how it ended
-	paused chan struct{}
+	mu       sync.Mutex
+	frames   []wire.S2C
+	came     []time.Time // of the frames
+	texts    []string
+	people   []line.State // of roster 2, and where that led to by the text of the changes
+	revision line.Revision
+	rolled   map[string]*line.Roster
+	order    []string // texts, and the speakers of frames, as they came
+	err      error    // how it ended
+	paused   chan struct{}
 	// stubborn clients do not answer a close frame.
 	stubborn bool
 	change   chan struct{} // replaced and closed with each change of the above
@@ -242,6 +245,7 @@ func (c *client) read(br *bufio.Reader) {
 			c.frames, c.came, c.order = append(c.frames, f), append(c.came, time.Now()), append(c.order, f.Source.String())
 		case h.OpCode == ws.OpText:
 			c.texts, c.order = append(c.texts, string(p)), append(c.order, string(p))
+			c.follow(string(p))
 		case h.OpCode == ws.OpClose:
 			code, reason := ws.ParseCloseFrameData(p)
 			c.err = fmt.Errorf("%d %s", code, reason)
@@ -306,18 +310,60 @@ func (c *client) next(n int) []wire.S2C {
 	return c.take()
 }
 
+// follow applies changes of the roster, in the plainest way.
+func (c *client) follow(text string) {
+	v, _ := line.ParseS2C([]byte(text))
+	l, ok := v.(*line.Changes)
+	if !ok {
+		return
+	}
+	if l.Whole {
+		c.people = nil
+	} else if l.From != c.revision {
+		c.s.t.Errorf("%s gets changes from %x, and has %x", c.player.Name, l.From, c.revision)
+	}
+	c.revision = l.To
+	for _, p := range l.Put {
+		l.Gone = append(l.Gone, p.ID)
+	}
+	c.people = slices.Clone(c.people)
+	c.people = slices.DeleteFunc(c.people, func(p line.State) bool { return slices.Contains(l.Gone, p.ID) })
+	c.people = append(c.people, l.Put...)
+	r := &line.Roster{Status: true}
+	for _, p := range c.people {
+		r.People = append(r.People, p.Person)
+		if p.Deafened {
+			r.Deafened = append(r.Deafened, p.ID)
+		}
+		if p.Tier != talk.Normal {
+			r.Tiers[p.Tier] = append(r.Tiers[p.Tier], p.ID)
+		}
+	}
+	if c.rolled == nil {
+		c.rolled = map[string]*line.Roster{}
+	}
+	c.rolled[text] = r
+}
+
+// parse reads one of the texts that have come. Of changes it gives the roster that they led to.
+func (c *client) parse(text string) any {
+	v, _ := line.ParseS2C([]byte(text))
+	if _, ok := v.(*line.Changes); ok {
+		return c.rolled[text]
+	}
+	return v
+}
+
 // roster is the names in the newest roster.
 func (c *client) roster() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range slices.Backward(c.texts) {
-		if v, _ := line.ParseS2C([]byte(t)); v != nil {
-			if r, ok := v.(*line.Roster); ok {
-				for _, p := range r.People {
-					names = append(names, p.Name)
-				}
-				return names
+		if r, ok := c.parse(t).(*line.Roster); ok {
+			for _, p := range r.People {
+				names = append(names, p.Name)
 			}
+			return names
 		}
 	}
 	return nil

@@ -9,15 +9,15 @@ import "strings"
 // Set is a version per capability, 0 for none. As a request it may hold any
 // version; what [Set.Negotiate] returns holds only those in the table below.
 type Set struct {
-	Audio, Status, Spatial, Speakers, Soundboard, Groups, GroupEdit, Pose, Page uint8
+	Audio, Status, Spatial, Speakers, Soundboard, Groups, GroupEdit, Pose, Page, Roster uint8
 }
 
 // Base is the subprotocol token that asks for nothing: format v1.
 const Base = "socketsvc"
 
 // table holds the capabilities in the order of a token's words, each after all
-// that it builds on. Pose and page have their places at the end; they are this
-// product's own.
+// that it builds on. Pose, page and roster have their places at the end; they are
+// this product's own.
 var table = [...]struct {
 	header string // exact case on the wire
 	word   string
@@ -33,6 +33,7 @@ var table = [...]struct {
 	{"X-SocketSVC-Group-Edit", "group-edit", func(s *Set) *uint8 { return &s.GroupEdit }, func(s *Set) bool { return s.Groups == 2 }},
 	{"X-SocketSVC-Pose", "pose", func(s *Set) *uint8 { return &s.Pose }, spatial},
 	{"X-SocketSVC-Page", "page", func(s *Set) *uint8 { return &s.Page }, spatial},
+	{"X-SocketSVC-Roster", "roster", func(s *Set) *uint8 { return &s.Roster }, func(s *Set) bool { return s.Status == 1 }},
 }
 
 func always(*Set) bool { return true }
@@ -42,7 +43,7 @@ func spatial(s *Set) bool { return s.Audio == 2 && s.Spatial == 1 }
 // Newest has every capability in the newest version of the protocol, but for page,
 // which is for clients that send a heartbeat of their own.
 func Newest() Set {
-	return Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Groups: 2, GroupEdit: 1, Pose: 1}
+	return Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Groups: 2, GroupEdit: 1, Pose: 1, Roster: 2}
 }
 
 // FromHeaders reads what an HTTP request asks for, or what a response echoes.

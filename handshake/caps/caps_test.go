@@ -36,6 +36,9 @@ func TestNegotiate(t *testing.T) {
 		{"pose without spatial", Set{Audio: 2, Status: 1, Pose: 1}, all, Set{Audio: 2, Status: 1}},
 		{"page without spatial", Set{Audio: 2, Status: 1, Page: 1}, Set{Audio: 2, Status: 1, Spatial: 1, Page: 1}, Set{Audio: 2, Status: 1}},
 		{"page", Set{Audio: 2, Spatial: 1, Page: 1}, Set{Audio: 2, Spatial: 1, Pose: 1, Page: 1}, Set{Audio: 2, Spatial: 1, Page: 1}},
+		{"roster", Set{Status: 1, Roster: 2}, all, Set{Status: 1, Roster: 2}},
+		{"roster without status", Set{Audio: 2, Roster: 2}, all, Set{Audio: 2}},
+		{"roster 1", Set{Status: 1, Roster: 1}, all, Set{Status: 1}},
 		{"pose", Set{Audio: 2, Spatial: 1, Pose: 1}, all, Set{Audio: 2, Spatial: 1, Pose: 1}},
 	} {
 		if got := c.asked.Negotiate(c.offers); got != c.want {
@@ -104,7 +107,7 @@ func TestHeaders(t *testing.T) {
 	want := http.Header{
 		"X-SocketSVC-Audio": {"2"}, "X-SocketSVC-Status": {"1"}, "X-SocketSVC-Spatial": {"1"},
 		"X-SocketSVC-Speakers": {"1"}, "X-SocketSVC-Soundboard": {"2"}, "X-SocketSVC-Groups": {"2"},
-		"X-SocketSVC-Group-Edit": {"1"}, "X-SocketSVC-Pose": {"1"},
+		"X-SocketSVC-Group-Edit": {"1"}, "X-SocketSVC-Pose": {"1"}, "X-SocketSVC-Roster": {"2"},
 	}
 	if !reflect.DeepEqual(h, want) {
 		t.Errorf("wrote %v", h)
@@ -136,11 +139,11 @@ func TestHeaders(t *testing.T) {
 
 func TestTokens(t *testing.T) {
 	full := "socketsvc.audio-2.status-1.spatial-1.speakers-1.soundboard-2.groups-2.group-edit-1.pose-1"
-	if got := Newest().Token(); got != full {
+	if got := Newest().Token(); got != full+".roster-2" {
 		t.Errorf("full token %q", got)
 	}
 	for token, want := range map[string]Set{
-		full:                                      Newest(),
+		full + ".roster-2":                        Newest(),
 		"socketsvc":                               {},
 		"socketsvc.audio-2":                       {Audio: 2},
 		"socketsvc.status-1.groups-2":             {Status: 1, Groups: 2},
@@ -148,6 +151,7 @@ func TestTokens(t *testing.T) {
 		"socketsvc.audio-2.spatial-1.pose-1":      {Audio: 2, Spatial: 1, Pose: 1},
 		"socketsvc.groups-2.group-edit-1":         {Groups: 2, GroupEdit: 1},
 		full + ".page-1":                          {Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Groups: 2, GroupEdit: 1, Pose: 1, Page: 1},
+		"socketsvc.status-1.roster-2":             {Status: 1, Roster: 2},
 		"socketsvc.audio-2.soundboard-1":          {Audio: 2, Soundboard: 1},
 		"socketsvc.audio-2.status-1.spatial-1":    {Audio: 2, Status: 1, Spatial: 1},
 		"socketsvc.soundboard-2.groups-2":         {Soundboard: 2, Groups: 2},

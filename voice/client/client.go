@@ -110,6 +110,7 @@ type Client struct {
 	clips    []*Clip   // that go on, oldest first
 	clipAt   time.Time // when the last one began
 	roster   *line.Roster
+	roll     roll // of roster 2
 	pose     *line.Pose
 	speakers *line.Speakers
 	groups   *line.Groups
@@ -131,7 +132,7 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{
-		cfg: cfg, conn: conn, caps: granted, in: newInbox(conn, br),
+		cfg: cfg, conn: conn, caps: granted, in: newInbox(conn, br, granted.Roster == 2),
 		queue: make(chan message, cfg.Queue), poke: make(chan struct{}, 1), pongs: make(chan []byte, 1),
 		closing: make(chan struct{}), ending: make(chan struct{}), cancel: make(chan struct{}), done: make(chan struct{}),
 		deafen: latest{want: deafenLine(cfg.Deafened), sent: deafenLine(false), every: deafenEvery},
@@ -222,7 +223,7 @@ func (c *Client) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.roster, c.pose, c.speakers, c.groups = nil, nil, nil, nil
-	c.mute, c.ranges = line.Mute{}, line.Ranges{}
+	c.mute, c.ranges, c.roll = line.Mute{}, line.Ranges{}, roll{}
 }
 
 func (c *Client) isClosing() bool {
@@ -298,6 +299,12 @@ func (c *Client) pong(payload []byte) {
 func (c *Client) text(b []byte) {
 	v, err := line.ParseS2C(b)
 	c.mu.Lock()
+	if changes, ok := v.(*line.Changes); ok && c.caps.Roster == 2 {
+		var r *line.Roster
+		if r, err = c.roll.apply(changes); err == nil {
+			v = r
+		}
+	}
 	switch v := v.(type) {
 	case *line.Roster:
 		c.roster = v
@@ -329,6 +336,7 @@ func (c *Client) text(b []byte) {
 		if c.cfg.Speakers != nil && c.caps.Speakers != 0 {
 			c.cfg.Speakers(v)
 		}
+	case *line.Changes: // not negotiated, or of another roster
 	default:
 		if c.cfg.Text != nil && err == nil {
 			c.cfg.Text(string(b))

@@ -196,7 +196,7 @@ func TestNegotiation(t *testing.T) {
 		"everything":            {all, all, all},
 		"nothing echoed":        {all, caps.Set{}, caps.Set{}},
 		"unasked echo":          {caps.Set{}, all, caps.Set{}},
-		"other version":         {all, without(func(s *caps.Set) { s.Audio = 1 }), caps.Set{Status: 1, Groups: 2, GroupEdit: 1}},
+		"other version":         {all, without(func(s *caps.Set) { s.Audio = 1 }), caps.Set{Status: 1, Groups: 2, GroupEdit: 1, Roster: 2}},
 		"spatial without audio": {most, caps.Set{Spatial: 1, Status: 1, Pose: 1}, caps.Set{Status: 1}},
 		"audio only":            {most, caps.Set{Audio: 2}, caps.Set{Audio: 2}},
 		"soundboard 1 for 2":    {all, without(func(s *caps.Set) { s.Soundboard = 1 }), without(func(s *caps.Set) { s.Soundboard = 0 })},
@@ -235,6 +235,7 @@ func TestSubprotocol(t *testing.T) {
 		"bare": {caps.Set{}, "socketsvc", []string{"socketsvc"}, caps.Set{}},
 		"none": {most, "", []string{full, "socketsvc.audio-2.status-1.spatial-1", "socketsvc.audio-2.status-1", "socketsvc.audio-2", "socketsvc"}, caps.Set{}},
 		"a server without groups and clips": {caps.Newest(), full, []string{caps.Newest().Token(),
+			"socketsvc.audio-2.status-1.spatial-1.speakers-1.soundboard-2.groups-2.group-edit-1.pose-1",
 			"socketsvc.audio-2.status-1.spatial-1.speakers-1.soundboard-2.groups-2.pose-1",
 			"socketsvc.audio-2.status-1.spatial-1.speakers-1.soundboard-2.pose-1",
 			"socketsvc.audio-2.status-1.spatial-1.speakers-1.pose-1", full}, most},
@@ -494,6 +495,56 @@ func TestLines(t *testing.T) {
 		synctest.Wait()
 		if c.Pose() != nil {
 			t.Error("takes a pose that was not negotiated")
+		}
+	})
+}
+
+// With roster 2 the client has the roster that the changes lead to, and never one that is put together of two.
+func TestChangesOfTheRoster(t *testing.T) {
+	all := caps.Set{Audio: 2, Status: 1, Roster: 2}
+	a, b := line.State{Person: line.Person{ID: alice, Name: "Alice"}}, line.State{Person: line.Person{ID: bob, Name: "Bob"}, Deafened: true, Tier: talk.Shout}
+	dora := line.State{Person: line.Person{ID: uuid.UUID{15: 9}, Name: "Dora"}, Tier: talk.Whisper}
+	synctest.Test(t, func(t *testing.T) {
+		var rosters []*line.Roster
+		c, s := mustConnect(t, Config{Ask: all, Roster: func(r *line.Roster) { rosters = append(rosters, r) }}, answer{echo: all})
+		tell := func(l line.Changes, people string, deafened, bad int) {
+			t.Helper()
+			s.send(ws.OpText, line.AppendChanges(nil, &l))
+			synctest.Wait()
+			got := ""
+			if r := c.Roster(); r != nil {
+				for _, p := range r.People {
+					got += p.Name + " "
+				}
+				if len(r.Deafened) != deafened || !r.Status {
+					t.Errorf("%d are deafened of %q, status %v", len(r.Deafened), got, r.Status)
+				}
+			}
+			if n := c.Counters().BadText; got != people || n != uint64(bad) {
+				t.Errorf("%q, want %q; %d bad lines, want %d", got, people, n, bad)
+			}
+		}
+		tell(line.Changes{To: 1, Put: []line.State{a}}, "", 0, 1) // to nothing
+		tell(line.Changes{Whole: true, To: 1, Put: []line.State{a, b}}, "Alice Bob ", 1, 1)
+		tell(line.Changes{From: 1, To: 2, Put: []line.State{dora}, Gone: []uuid.UUID{alice}}, "Bob Dora ", 1, 1)
+		tell(line.Changes{From: 1, To: 3, Gone: []uuid.UUID{bob}}, "Bob Dora ", 1, 2) // to another roster
+		quiet := b
+		quiet.Deafened = false
+		tell(line.Changes{From: 2, To: 4, Put: []line.State{quiet, a}}, "Bob Dora Alice ", 0, 2)
+		if r := c.Roster(); !slices.Equal(r.Tiers[talk.Whisper], []uuid.UUID{dora.ID}) || !slices.Equal(r.Tiers[talk.Shout], []uuid.UUID{bob}) {
+			t.Errorf("tiers %v", r.Tiers)
+		}
+		tell(line.Changes{Whole: true, To: 4, Put: []line.State{a}}, "Alice ", 0, 2)
+		if len(rosters) != 4 || len(rosters[0].People) != 2 {
+			t.Errorf("%d rosters were handed on, the first is %+v", len(rosters), rosters[0])
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		c, s := mustConnect(t, Config{Ask: most}, answer{echo: most})
+		s.send(ws.OpText, line.AppendChanges(nil, &line.Changes{Whole: true, Put: []line.State{a}}))
+		synctest.Wait()
+		if c.Roster() != nil {
+			t.Error("takes changes that were not negotiated")
 		}
 	})
 }
@@ -759,7 +810,7 @@ func FuzzInbox(f *testing.F) {
 	}
 	f.Add([]byte{0x82, 127, 0x3f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		in := newInbox(fixed{bytes.NewReader(b)}, nil)
+		in := newInbox(fixed{bytes.NewReader(b)}, nil, false)
 		for range len(b) + 1 {
 			op, p, err := in.next()
 			if err != nil {

@@ -22,14 +22,20 @@ type inbox struct {
 	control [ws.MaxControlFramePayloadSize]byte
 	buf     []byte    // the message so far
 	op      ws.OpCode // its kind, 0 between messages
+	text    int       // bytes of a text
 }
 
-// newInbox reads br first, when the upgrade left bytes in it.
-func newInbox(conn net.Conn, br *bufio.Reader) *inbox {
+// newInbox reads br first, when the upgrade left bytes in it. With changes, those of roster 2 were negotiated, which may be
+// longer than other texts.
+func newInbox(conn net.Conn, br *bufio.Reader, changes bool) *inbox {
 	if br == nil {
 		br = bufio.NewReaderSize(conn, 4096)
 	}
-	return &inbox{r: br}
+	in := &inbox{r: br, text: line.MaxS2C}
+	if changes {
+		in.text = line.MaxChanges
+	}
+	return in
 }
 
 // next returns the next whole message, a ping or a pong. The payload is valid
@@ -62,7 +68,7 @@ func (in *inbox) next() (ws.OpCode, []byte, error) {
 		}
 		limit := wire.MaxS2C
 		if in.op == ws.OpText {
-			limit = line.MaxS2C
+			limit = in.text
 		}
 		if h.Length > int64(limit-len(in.buf)) {
 			return 0, nil, errTooBig

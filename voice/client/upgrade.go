@@ -81,6 +81,7 @@ func tokens(ask caps.Set) []string {
 	s := ask.Negotiate(ask)
 	all := []string{s.Token()}
 	for _, give := range []func(){
+		func() { s.Roster = 0 },
 		func() { s.GroupEdit = 0 }, func() { s.Groups, s.GroupEdit = 0, 0 }, func() { s.Soundboard = 0 }, func() { s.Speakers = 0 },
 		func() { s.Pose = 0 }, func() { s.Spatial = 0 }, func() { s.Status = 0 }, func() { s.Audio = 0 },
 	} {

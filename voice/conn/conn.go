@@ -20,6 +20,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/hub"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/render"
+	"github.com/earshot-mc/earshot/voice/roster"
 	"github.com/earshot-mc/earshot/voice/route"
 	"github.com/earshot-mc/earshot/voice/talk"
 	"github.com/earshot-mc/earshot/voice/talker"
@@ -36,6 +37,8 @@ type Conn struct {
 	caps caps.Set
 	in   wire.C2SFormat
 	out  wire.S2CFormat
+
+	roster *roster.Snapshot // the turn's: what the client was sent last, with roster 2
 
 	// The reader's.
 	talker *talker.Talker
@@ -62,7 +65,7 @@ func (k *Conn) Wants() hub.Wants {
 	c := &k.caps
 	return hub.Wants{
 		Status: c.Status == 1, Pose: c.Pose == 1, Groups: c.Groups == 2, Speakers: c.Speakers == 1,
-		Clips: c.Soundboard != 0, Channels: c.Spatial == 1, Page: c.Page == 1,
+		Clips: c.Soundboard != 0, Channels: c.Spatial == 1, Page: c.Page == 1, Changes: c.Roster == 2,
 	}
 }
 

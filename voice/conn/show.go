@@ -24,6 +24,15 @@ const (
 
 // ShowRoster implements [hub.Client], as the other methods of this file do: they queue a view.
 func (k *Conn) ShowRoster(s *roster.Snapshot) {
+	if k.caps.Roster == 2 {
+		has := k.roster
+		if k.Waits() { // and is replaced: the client may have got it, or not
+			has = nil
+		}
+		k.roster = s
+		k.sock.View(viewRoster, render.Changes(s, has))
+		return
+	}
 	k.sock.View(viewRoster, render.Roster(s, k.caps.Status == 1))
 }
 

@@ -96,6 +96,7 @@ type Wants struct {
 	Speakers        bool // which speakers it may hear: from the speakers' set, not the hub
 	Page            bool // who is around, what the player may do; see [Hub.ToggleMic]
 	Clips, Channels bool // frames of these kinds
+	Changes         bool // of the roster, each after the one before: a roster waits until the one before has left
 }
 
 // Member is one client in the hub.
@@ -118,6 +119,7 @@ type Member struct {
 	tierAt     time.Time
 	copy       roster.Copy
 	rosterAt   time.Time
+	cut        bool // not everybody fitted into the roster
 	telling    bool // the roster of then may still be queued
 	shown      *world.Pose
 	shownAt    time.Time
@@ -519,27 +521,6 @@ func (h *Hub) obey(m *Member, now time.Time) (wait time.Duration) {
 // dozing reports whether a page has just gone to sleep.
 func (h *Hub) dozing(now time.Time) bool {
 	return slices.ContainsFunc(h.members, func(m *Member) bool { return m.asleep(now) && !m.away })
-}
-
-// showRosters sends new rosters to those who need and may have one. It tells whether there was time for all.
-func (h *Hub) showRosters(now time.Time, flush bool) (all bool) {
-	begun, version := time.Now(), h.book.Version()
-	for i, m := range h.members {
-		if m.copy.Fresh(version, m.View()) || !m.copy.Due(now, flush) {
-			continue
-		}
-		if i%16 == 15 && time.Since(begun) > tellTime {
-			return false // who has one is fresh now, so that the others come first
-		}
-		s := h.book.Snapshot(m.Sees())
-		if m.copy.Take(s, m.wants.Status, version, m.View(), now) {
-			m.client.ShowRoster(s)
-			m.rosterAt = now
-		}
-		h.compiler.Name(&m.Member)
-		m.telling = true
-	}
-	return true
 }
 
 // tell opens the routes to those whose roster has left. again is whether some are still waiting that can be expected

@@ -182,6 +182,25 @@ func describeS2C(m any) string {
 		return s
 	case *Rights:
 		return fmt.Sprint("rights ", m.Speak, " ", m.Listen, " ", m.Clips)
+	case *Changes:
+		s := "changes whole"
+		if !m.Whole {
+			s = fmt.Sprintf("changes %x", m.From)
+		}
+		s += fmt.Sprintf(">%x", m.To)
+		for _, p := range m.Put {
+			s += fmt.Sprintf(" +%x=%s", p.ID[15], p.Name)
+			if p.Deafened {
+				s += "/deaf"
+			}
+			if p.Tier != talk.Normal {
+				s += "/" + p.Tier.String()
+			}
+		}
+		for _, id := range m.Gone {
+			s += fmt.Sprintf(" -%x", id[15])
+		}
+		return s
 	case *MicToggle:
 		return "mic toggle"
 	case *Beaten:
@@ -210,6 +229,8 @@ func appendS2C(m any) []byte {
 		return AppendNear(nil, m.People)
 	case *Rights:
 		return AppendRights(nil, m.Rights)
+	case *Changes:
+		return AppendChanges(nil, m)
 	case *MicToggle:
 		return AppendMicToggle(nil)
 	case *Beaten:
@@ -229,7 +250,7 @@ func appendS2C(m any) []byte {
 }
 
 func TestS2CVectors(t *testing.T) {
-	for _, v := range append(vectors(t, "s2c.txt"), vectors(t, "page.txt")...) {
+	for _, v := range slices.Concat(vectors(t, "s2c.txt"), vectors(t, "page.txt"), vectors(t, "roster.txt")) {
 		t.Run(v.name, func(t *testing.T) {
 			m, err := ParseS2C([]byte(v.text))
 			var got string
@@ -317,7 +338,7 @@ func FuzzParseC2S(f *testing.F) {
 }
 
 func FuzzParseS2C(f *testing.F) {
-	for _, v := range append(vectors(f, "s2c.txt"), vectors(f, "page.txt")...) {
+	for _, v := range slices.Concat(vectors(f, "s2c.txt"), vectors(f, "page.txt"), vectors(f, "roster.txt")) {
 		if len(v.text) < 4096 { // the largest only slow the mutator down
 			f.Add([]byte(v.text))
 		}
@@ -350,7 +371,7 @@ func TestEveryLineHasVectors(t *testing.T) {
 		}
 		seen[name+" "+v.outcome] = true
 	}
-	for _, v := range append(vectors(t, "s2c.txt"), vectors(t, "page.txt")...) {
+	for _, v := range slices.Concat(vectors(t, "s2c.txt"), vectors(t, "page.txt"), vectors(t, "roster.txt")) {
 		name, _, _ := strings.Cut(v.text, " ")
 		name, _, _ = strings.Cut(name, "\n")
 		if _, err := parseUUID(name); err == nil {
@@ -374,7 +395,7 @@ func TestEveryLineHasVectors(t *testing.T) {
 	for c := talk.OK; c <= talk.InboxFull; c++ {
 		want = append(want, c.String()+" of a result ok")
 	}
-	for _, l := range []string{"roster", speakersHeader, groupsHeader, "SSVC_POSE_V1", "SSVC_MUTE_V1", "SSVC_RANGES_V1", "SSVC_GROUP_RESULT_V1"} {
+	for _, l := range []string{"roster", speakersHeader, groupsHeader, "SSVC_POSE_V1", "SSVC_MUTE_V1", "SSVC_RANGES_V1", "SSVC_GROUP_RESULT_V1", "SSVC_ROSTER_V2"} {
 		want = append(want, l+" ok", l+" reject")
 	}
 	for _, w := range want {

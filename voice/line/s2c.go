@@ -1,6 +1,7 @@
 package line
 
 import (
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"math"
@@ -16,6 +17,9 @@ import (
 // MaxS2C bounds a server's text message as a client reads it, in bytes: the
 // longest that the protocol names, the group snapshot, of ASCII.
 const MaxS2C = 262_144
+
+// MaxChanges bounds a message of roster 2 in the same way: 16,000 people.
+const MaxChanges = 1 << 20
 
 // ErrMalformed is a server's line that a client rejects whole.
 var ErrMalformed = errors.New("malformed server line")
@@ -127,11 +131,10 @@ func hundredths(v float64) float64 { return math.Round(v*100)/100 + 0 }
 
 // ParseS2C reads a server's message, as a client does: *Roster, *Pose,
 // *Speakers, *Groups, *GroupResult, *Mute, *Ranges, *Near, *Rights, *MicToggle,
-// *Beaten, or nil for a line that this
-// version does not know and is to ignore. Whether the socket negotiated the line
-// is for the caller to check.
+// *Beaten, *Changes, or nil for a line that this version does not know and is to
+// ignore. Whether the socket negotiated the line is for the caller to check.
 func ParseS2C(b []byte) (any, error) {
-	if len(b) > MaxS2C || !utf8.Valid(b) {
+	if len(b) > MaxS2C && !(len(b) <= MaxChanges && bytes.HasPrefix(b, []byte(rosterPrefix))) || !utf8.Valid(b) {
 		return nil, ErrMalformed
 	}
 	s := string(b)
@@ -169,7 +172,7 @@ var singles = [...]struct {
 	parse  func(rest string) (any, error)
 }{
 	{posePrefix, parsePose}, {mutePrefix, parseMute}, {rangesPrefix, parseRanges}, {resultPrefix, parseGroupResult},
-	{rightsPrefix, parseRights}, {micPrefix, parseMic}, {beatedPrefix, parseBeaten},
+	{rosterPrefix, parseChanges}, {rightsPrefix, parseRights}, {micPrefix, parseMic}, {beatedPrefix, parseBeaten},
 }
 
 func parseRoster(s string) (any, error) {

@@ -17,8 +17,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// The forms: lines, and lines with the rows that only a status socket gets.
-var lines, status = talk.Form{Name: "lines"}, talk.Form{Name: "lines with status"}
+// The forms: lines, lines with the rows that only a status socket gets, and the whole roster of roster 2.
+var lines, status, whole = talk.Form{Name: "lines"}, talk.Form{Name: "lines with status"}, talk.Form{Name: "roster 2"}
 
 // Roster returns a roster, with status also the rows of who is deafened and who speaks in which tier.
 func Roster(s *roster.Snapshot, withStatus bool) []byte {
@@ -48,6 +48,41 @@ func writeRoster(s *roster.Snapshot, withStatus bool) []byte {
 	}
 	return text
 }
+
+// Changes returns a roster of roster 2, to a reader who has a former one or, with nil, none. It is whole where that is
+// shorter.
+func Changes(s, has *roster.Snapshot) []byte {
+	if has != nil {
+		if c := s.Since(has); len(c.Put)+len(c.Gone) < s.Len() {
+			return c.In(&lines, func() []byte {
+				text := line.AppendChangesHead(nil, false, line.Revision(has.Revision()), line.Revision(s.Revision()))
+				for _, e := range c.Put {
+					text = append(text, state(e)...)
+				}
+				for _, id := range c.Gone {
+					text = line.AppendGone(text, id)
+				}
+				return text
+			})
+		}
+	}
+	return s.In(&whole, func() []byte {
+		text := line.AppendChangesHead(make([]byte, 0, stateRow*(1+s.Len())), true, 0, line.Revision(s.Revision()))
+		for e := range s.All() {
+			text = append(text, state(e)...)
+		}
+		return text
+	})
+}
+
+func state(e *roster.Entry) []byte {
+	return e.In(&whole, func() []byte {
+		return line.AppendState(nil, &line.State{Person: line.Person{ID: e.ID, Name: e.Name}, Deafened: e.Deafened, Tier: e.Tier})
+	})
+}
+
+// stateRow is the length of an ordinary row of roster 2.
+const stateRow = rosterRow + len("P 0 normal ")
 
 // rosterRow is the length of an ordinary row: a UUID, a name of up to 16 characters, a blank and a line end.
 const rosterRow = 36 + 16 + 2

@@ -68,6 +68,38 @@ func TestRoster(t *testing.T) {
 	}
 }
 
+// A reader of roster 2 gets the whole roster first, then what has changed, and the whole one again where that is shorter.
+func TestChanges(t *testing.T) {
+	b := book()
+	first := b.Snapshot(everybody)
+	if got, want := parse(t, Changes(first, nil)), (&line.Changes{Whole: true, To: line.Revision(first.Revision()), Put: []line.State{
+		{Person: line.Person{ID: anna, Name: "anna"}},
+		{Person: line.Person{ID: ben, Name: "ben"}, Deafened: true, Tier: talk.Whisper},
+		{Person: line.Person{ID: cleo, Name: "cleo"}, Tier: talk.Shout},
+	}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("at first %+v, want %+v", got, want)
+	}
+	b.Drop(2)
+	b.Put(0, roster.Person{ID: anna, Name: "anna", Deafened: true})
+	b.Put(66, roster.Person{ID: uuid.UUID{15: 9}, Name: "dora"})
+	second := b.Snapshot([]uint64{1, 1 << 1})
+	if got, want := parse(t, Changes(second, first)), (&line.Changes{Whole: true, To: line.Revision(second.Revision()), Put: []line.State{
+		{Person: line.Person{ID: anna, Name: "anna"}, Deafened: true},
+		{Person: line.Person{ID: cleo, Name: "cleo"}, Tier: talk.Shout},
+	}}); !reflect.DeepEqual(got, want) {
+		t.Errorf("where all but one have changed %+v, want %+v", got, want)
+	}
+	third := b.Snapshot([]uint64{1, 1<<1 | 1<<2})
+	if got, want := parse(t, Changes(third, second)), (&line.Changes{
+		From: line.Revision(second.Revision()), To: line.Revision(third.Revision()), Put: []line.State{{Person: line.Person{ID: uuid.UUID{15: 9}, Name: "dora"}}},
+	}); !reflect.DeepEqual(got, want) {
+		t.Errorf("then %+v, want %+v", got, want)
+	}
+	if got, want := parse(t, Changes(b.Snapshot([]uint64{1, 1 << 2}), third)).(*line.Changes), []uuid.UUID{cleo}; got.Whole || len(got.Put) > 0 || !reflect.DeepEqual(got.Gone, want) {
+		t.Errorf("without cleo %+v", got)
+	}
+}
+
 // Whatever many are shown is one text.
 func TestTextsAreShared(t *testing.T) {
 	one := func(what string, text func() []byte) {
@@ -79,6 +111,9 @@ func TestTextsAreShared(t *testing.T) {
 	b := book()
 	s := b.Snapshot(everybody)
 	one("a roster", func() []byte { return Roster(s, true) })
+	one("a whole roster 2", func() []byte { return Changes(s, nil) })
+	alone := b.Snapshot([]uint64{1 | 1<<2, 0})
+	one("what has changed", func() []byte { return Changes(s, alone) })
 	one("a roster without status", func() []byte { return Roster(s, false) })
 	n := &mute.Notice{State: mute.State{Kind: talk.MutedServer, Reason: "an event"}}
 	one("a mute", func() []byte { return Mute(n) })

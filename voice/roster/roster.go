@@ -10,6 +10,7 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -20,6 +21,23 @@ import (
 // Ration is how long a reader waits for the next snapshot after one was sent because something had changed. A flush
 // pass is not bound by it, so that no change is lost.
 const Ration = 250 * time.Millisecond
+
+// Rate is how many bytes of rosters a reader gets in a second, on the average over a long time.
+const Rate = 64 << 10
+
+// Form is what a reader gets of a roster: all of it each time, or what has changed. The sizes are those of text lines, the
+// only form that there is so far.
+type Form struct {
+	Most      int // bytes that a roster may have: what readers take
+	row, mark int // bytes of a row without the name, and of a mark that somebody is deafened, or has a tier
+	whole     bool
+}
+
+// The forms. Lines end in three lists of UUIDs.
+var (
+	Lines     = Form{Most: 262_144 - 128, row: 38, mark: 37, whole: true}
+	Revisions = Form{Most: 1<<20 - 128, row: 50}
+)
 
 // Person is who stands in the roster, and how.
 type Person struct {
@@ -52,6 +70,69 @@ type Snapshot struct {
 	entries  []*Entry // of the whole book
 	seen     []uint64
 	who, how uint64
+
+	people, names, marks int // how many, bytes of names, and how many are deafened or have a tier
+
+	mu    sync.Mutex
+	since map[uint64]*Changes // by the revision that they begin at
+}
+
+// Changes are what has changed from one snapshot to another one. They are not to be changed.
+type Changes struct {
+	talk.Texts
+	Put  []*Entry    // who is new, or is otherwise than before, in the order of slots
+	Gone []uuid.UUID // who is not there any more
+}
+
+// Revision names who is in the snapshot and how they are: of one book, two snapshots of one revision hold the same. It is
+// not a count, which would tell a reader that somebody came whom they may not see.
+func (s *Snapshot) Revision() uint64 { return s.how }
+
+// Since returns what has changed since a former snapshot of the same book. Those who had the same one share the changes.
+func (s *Snapshot) Since(was *Snapshot) *Changes {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.since[was.how]; c != nil {
+		return c
+	}
+	c := &Changes{}
+	word := func(seen []uint64, i int) uint64 {
+		if i < len(seen) {
+			return seen[i]
+		}
+		return 0
+	}
+	for i := range max(len(s.seen), len(was.seen)) {
+		now, then := word(s.seen, i), word(was.seen, i)
+		for both := now | then; both != 0; both &= both - 1 {
+			bit := both & -both
+			at := i*64 + bits.TrailingZeros64(both)
+			switch {
+			case then&bit == 0:
+				c.Put = append(c.Put, s.entries[at])
+			case now&bit == 0:
+				c.Gone = append(c.Gone, was.entries[at].ID)
+			case s.entries[at] != was.entries[at]:
+				if s.entries[at].ID != was.entries[at].ID { // another one in the same slot
+					c.Gone = append(c.Gone, was.entries[at].ID)
+				}
+				c.Put = append(c.Put, s.entries[at])
+			}
+		}
+	}
+	// Who has come back in another slot is not gone.
+	if len(c.Gone) > 0 && len(c.Put) > 0 {
+		put := make(map[uuid.UUID]bool, len(c.Put))
+		for _, e := range c.Put {
+			put[e.ID] = true
+		}
+		c.Gone = slices.DeleteFunc(c.Gone, func(id uuid.UUID) bool { return put[id] })
+	}
+	if s.since == nil {
+		s.since = make(map[uint64]*Changes)
+	}
+	s.since[was.how] = c
+	return c
 }
 
 // All yields who is in the roster, in the order of slots.
@@ -71,6 +152,19 @@ func (s *Snapshot) All() iter.Seq[*Entry] {
 func (s *Snapshot) Len() (n int) {
 	for _, word := range s.seen {
 		n += bits.OnesCount64(word)
+	}
+	return n
+}
+
+// Size returns how many bytes the roster has in a form, as nearly as it takes to stay within [Form.Most].
+func (s *Snapshot) Size(f Form) int { return s.people*f.row + s.names + s.marks*f.mark }
+
+func (e *Entry) marks() (n int) {
+	if e.Deafened {
+		n++
+	}
+	if e.Tier != talk.Normal {
+		n++
 	}
 	return n
 }
@@ -122,11 +216,24 @@ func (b *Book) Snapshot(seen []uint64) *Snapshot {
 		for ; word != 0; word &= word - 1 {
 			e := b.entries[i*64+bits.TrailingZeros64(word)]
 			s.who, s.how = (s.who+e.who)*mix, (s.how+e.how)*mix // the order counts
+			s.people, s.names, s.marks = s.people+1, s.names+len(e.Name), s.marks+e.marks()
 		}
+	}
+	if len(b.snapshots) > keep { // of sets that change while nobody comes or goes
+		clear(b.snapshots)
 	}
 	b.snapshots[string(b.key)] = s
 	return s
 }
+
+// Size returns how many bytes of a form somebody takes.
+func (b *Book) Size(slot int, f Form) int {
+	e := b.entries[slot]
+	return f.row + len(e.Name) + e.marks()*f.mark
+}
+
+// keep is how many snapshots of one version are kept.
+const keep = 8192
 
 // mix is odd, so that nothing of a hash is lost by it.
 const mix = 0x9e3779b97f4a7c15
@@ -137,29 +244,33 @@ type Copy struct {
 	book, view uint64 // versions it was last compared at
 	sum        uint64
 	at         time.Time // of the last sending
+	wait       time.Duration
 }
 
 // Fresh tells whether the copy was compared with this version of the book and this version of what its reader may see,
 // so that there is nothing to do.
 func (c *Copy) Fresh(book, view uint64) bool { return c.has && c.book == book && c.view == view }
 
-// Due tells whether a stale copy may be replaced now: in a flush pass always, else no sooner than Ration after the
-// last time. What is not due stays stale until it is.
+// Due tells whether a stale copy may be replaced now: no sooner than Ration after the last time, but for a flush pass, and
+// as much later as [Rate] asks for what was sent then. What is not due stays stale until it is.
 func (c *Copy) Due(now time.Time, flush bool) bool {
-	return flush || !c.has || now.Sub(c.at) >= Ration
+	since := now.Sub(c.at)
+	return !c.has || since >= c.wait && (flush || since >= Ration)
 }
 
 // Take records that the reader has, from now on, the given snapshot of these versions, and tells whether it has to be
 // sent: an unchanged one is not, since even that would betray that somebody came whom the reader may not see. status is
 // whether the reader is told how people are, and not only who they are.
-func (c *Copy) Take(s *Snapshot, status bool, book, view uint64, now time.Time) (send bool) {
+func (c *Copy) Take(s *Snapshot, status bool, f Form, book, view uint64, now time.Time) (send bool) {
 	sum := s.who
 	if status {
 		sum = s.how
 	}
 	send = !c.has || c.sum != sum
 	if send {
-		c.at = now
+		if c.at, c.wait = now, 0; f.whole {
+			c.wait = time.Duration(s.Size(f)) * time.Second / Rate
+		}
 	}
 	c.has, c.book, c.view, c.sum = true, book, view, sum
 	return send

@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -99,7 +101,7 @@ func TestStaleness(t *testing.T) {
 	if c.Fresh(b.Version(), 1) || !c.Due(now, false) {
 		t.Error("who has nothing must be sent something at once")
 	}
-	if !c.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
+	if !c.Take(b.Snapshot(everybody), true, Lines, b.Version(), 1, now) {
 		t.Error("the first snapshot is not sent")
 	}
 	if !c.Fresh(b.Version(), 1) {
@@ -120,15 +122,117 @@ func TestStaleness(t *testing.T) {
 	if c.Fresh(b.Version(), 1) {
 		t.Error("fresh at another version")
 	}
-	if c.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
+	if c.Take(b.Snapshot(everybody), true, Lines, b.Version(), 1, now) {
 		t.Error("an unchanged snapshot is sent, and tells that a hidden player came")
 	}
 	if !c.Fresh(b.Version(), 1) || !c.Due(now.Add(1), false) {
 		t.Error("not sending must count as comparing, and not as sending")
 	}
 	b.Put(2, Person{ID: ben, Name: "ben"})
-	if !c.Take(b.Snapshot(everybody), true, b.Version(), 1, now) || c.Due(now.Add(Ration-1), false) {
+	if !c.Take(b.Snapshot(everybody), true, Lines, b.Version(), 1, now) || c.Due(now.Add(Ration-1), false) {
 		t.Error("a real change is not sent, or not rationed")
+	}
+}
+
+// TestChangesLeadFromOneToTheNext: whatever happens between two snapshots of one reader, the changes make the later one
+// of the former one, and hold nothing that both have.
+func TestChangesLeadFromOneToTheNext(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	b := New()
+	seen := make([]uint64, 3)
+	has := map[uuid.UUID]Person{}
+	was, come := b.Snapshot(seen), 0
+	for step := range 2000 {
+		for range 1 + r.IntN(4) {
+			slot := r.IntN(len(seen) * 64)
+			word, bit := slot/64, uint64(1)<<(slot%64)
+			switch at := (len(b.entries) > slot) && b.entries[slot] != nil; r.IntN(4) {
+			case 0: // leaves
+				b.Drop(slot)
+				seen[word] &^= bit
+			case 1: // is hidden, or shown again
+				if at {
+					seen[word] ^= bit
+				}
+			default: // comes, in place of another one perhaps, or is otherwise
+				come++
+				id := uuid.UUID{15: byte(come), 14: byte(come >> 8)}
+				if at && r.IntN(2) == 0 {
+					id = b.entries[slot].ID
+				}
+				b.Put(slot, Person{ID: id, Name: "somebody", Deafened: r.IntN(2) == 0, Tier: talk.Tier(r.IntN(talk.Tiers))})
+				seen[word] |= bit
+			}
+		}
+		if r.IntN(50) == 0 { // two change places
+			a, c := r.IntN(64), 64+r.IntN(64)
+			if b.entries[a] != nil && b.entries[c] != nil {
+				pa, pc := b.entries[a].Person, b.entries[c].Person
+				b.Put(a, pc)
+				b.Put(c, pa)
+			}
+		}
+		now := b.Snapshot(seen)
+		c := now.Since(was)
+		if now.Since(was) != c {
+			t.Fatal("two readers who had the same get changes of their own")
+		}
+		for _, id := range c.Gone {
+			if _, had := has[id]; !had {
+				t.Fatalf("step %d: %v is gone, and was never there", step, id)
+			}
+			delete(has, id)
+		}
+		for _, e := range c.Put {
+			if has[e.ID] == e.Person && now.Len() > 0 && !slices.ContainsFunc(slices.Collect(was.All()), func(o *Entry) bool { return o != e && o.ID == e.ID }) {
+				t.Fatalf("step %d: %+v has not changed", step, e.Person)
+			}
+			has[e.ID] = e.Person
+		}
+		want := map[uuid.UUID]Person{}
+		for e := range now.All() {
+			want[e.ID] = e.Person
+		}
+		if !maps.Equal(has, want) {
+			t.Fatalf("step %d: the changes lead to %d people, not to the %d that there are", step, len(has), len(want))
+		}
+		was = now
+	}
+}
+
+// Who is told of nobody new must not find out that somebody came whom they may not see.
+func TestARevisionTellsNothingOfTheHidden(t *testing.T) {
+	b := book()
+	before := b.Snapshot(everybody)
+	b.Put(3, Person{ID: uuid.UUID{15: 9}, Name: "hidden"})
+	if after := b.Snapshot(everybody); after.Revision() != before.Revision() {
+		t.Error("the revision changes with a hidden player")
+	}
+	b.Put(2, Person{ID: ben, Name: "ben"})
+	if after := b.Snapshot(everybody); after.Revision() == before.Revision() {
+		t.Error("the revision is the same after a change")
+	}
+}
+
+// A long roster is not sent as often as a short one, in a flush pass neither; what has changed is.
+func TestRate(t *testing.T) {
+	b, now := New(), time.Unix(1000, 0)
+	seen := make([]uint64, 80)
+	for i := range 64 * len(seen) {
+		b.Put(i, Person{ID: uuid.UUID{0: byte(i), 1: byte(i >> 8)}, Name: "somebody"})
+		seen[i/64] |= 1 << (i % 64)
+	}
+	for _, c := range []struct {
+		form Form
+		wait time.Duration
+	}{{Lines, 46 * 5120 * time.Second / Rate}, {Revisions, Ration}} {
+		var k Copy
+		k.Take(b.Snapshot(seen), true, c.form, b.Version(), 1, now)
+		for _, flush := range []bool{false, true} {
+			if k.Due(now.Add(c.wait-1), flush) != (flush && !c.form.whole) || !k.Due(now.Add(c.wait), flush) {
+				t.Errorf("not due after %v, flush %v", c.wait, flush)
+			}
+		}
 	}
 }
 
@@ -136,19 +240,19 @@ func TestStaleness(t *testing.T) {
 func TestHowPeopleAreConcernsThoseWhoAreTold(t *testing.T) {
 	b, now := book(), time.Unix(1000, 0)
 	var who, how Copy
-	who.Take(b.Snapshot(everybody), false, b.Version(), 1, now)
-	how.Take(b.Snapshot(everybody), true, b.Version(), 1, now)
+	who.Take(b.Snapshot(everybody), false, Lines, b.Version(), 1, now)
+	how.Take(b.Snapshot(everybody), true, Lines, b.Version(), 1, now)
 	for _, p := range []Person{{ID: anna, Name: "anna", Deafened: true}, {ID: anna, Name: "anna", Tier: talk.Shout}, {ID: anna, Name: "anna"}} {
 		b.Put(0, p)
-		if who.Take(b.Snapshot(everybody), false, b.Version(), 1, now) {
+		if who.Take(b.Snapshot(everybody), false, Lines, b.Version(), 1, now) {
 			t.Errorf("%+v concerns somebody who is not told", p)
 		}
-		if !how.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
+		if !how.Take(b.Snapshot(everybody), true, Lines, b.Version(), 1, now) {
 			t.Errorf("%+v is not told", p)
 		}
 	}
 	b.Put(0, Person{ID: anna, Name: "anne"})
-	if !who.Take(b.Snapshot(everybody), false, b.Version(), 1, now) || !how.Take(b.Snapshot(everybody), true, b.Version(), 1, now) {
+	if !who.Take(b.Snapshot(everybody), false, Lines, b.Version(), 1, now) || !how.Take(b.Snapshot(everybody), true, Lines, b.Version(), 1, now) {
 		t.Error("another name is not told")
 	}
 }

@@ -2,7 +2,7 @@ import {readFileSync} from 'node:fs';
 import {expect, test} from 'vitest';
 import {base, c2sFormat, fromToken, headerOf, negotiate, newest, none, offers, s2cFormat, toToken, type Caps} from './caps.ts';
 
-const full = 'socketsvc.audio-2.status-1.spatial-1.speakers-1.soundboard-2.groups-2.group-edit-1.pose-1.page-1';
+const full = 'socketsvc.audio-2.status-1.spatial-1.speakers-1.soundboard-2.groups-2.group-edit-1.pose-1.page-1.roster-2';
 
 test('the full token', () => {
   expect(toToken(newest)).toBe(full);
@@ -29,10 +29,10 @@ test('the words are those of the server', () => {
 
 test('nothing is granted without what it builds on', () => {
   expect(negotiate(newest, newest)).toEqual(newest);
-  expect(negotiate(newest, {...newest, audio: 0})).toEqual({...none, status: 1, groups: 2, groupEdit: 1});
+  expect(negotiate(newest, {...newest, audio: 0})).toEqual({...none, status: 1, groups: 2, groupEdit: 1, roster: 2});
   expect(negotiate(newest, {...newest, groups: 0})).toEqual({...newest, groups: 0, groupEdit: 0});
   expect(negotiate({...newest, soundboard: 1}, newest).soundboard).toBe(1);
-  expect(negotiate({...newest, spatial: 0}, newest)).toEqual({...none, audio: 2, status: 1, groups: 2, groupEdit: 1});
+  expect(negotiate({...newest, spatial: 0}, newest)).toEqual({...none, audio: 2, status: 1, groups: 2, groupEdit: 1, roster: 2});
 });
 
 test('the list of offers begins with everything, ends with the base, and fits a header', () => {
@@ -44,7 +44,7 @@ test('the list of offers begins with everything, ends with the base, and fits a 
   for (const t of list) expect(negotiate(fromToken(t)!, newest)).toEqual(fromToken(t));
   // A server with any of these switched off still finds a token that has all the rest.
   for (const page of [1, 0]) for (const groups of [2, 0]) for (const soundboard of [2, 0]) {
-    const offered = {...newest, page, groups, groupEdit: groups ? 1 : 0, soundboard};
+    const offered = {...newest, page, roster: page ? 2 : 0, groups, groupEdit: groups ? 1 : 0, soundboard};
     expect(list.find((t) => toToken(negotiate(fromToken(t)!, offered)) === t)).toBe(toToken(offered));
   }
 });

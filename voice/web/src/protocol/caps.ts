@@ -10,15 +10,16 @@ export interface Caps {
   groupEdit: number;
   pose: number;
   page: number;
+  roster: number;
 }
 
 /** base asks for nothing: format v1. Every server takes it. */
 export const base = 'socketsvc';
 
-export const none: Readonly<Caps> = {audio: 0, status: 0, spatial: 0, speakers: 0, soundboard: 0, groups: 0, groupEdit: 0, pose: 0, page: 0};
+export const none: Readonly<Caps> = {audio: 0, status: 0, spatial: 0, speakers: 0, soundboard: 0, groups: 0, groupEdit: 0, pose: 0, page: 0, roster: 0};
 
 /** newest has everything that this module speaks. */
-export const newest: Readonly<Caps> = {audio: 2, status: 1, spatial: 1, speakers: 1, soundboard: 2, groups: 2, groupEdit: 1, pose: 1, page: 1};
+export const newest: Readonly<Caps> = {audio: 2, status: 1, spatial: 1, speakers: 1, soundboard: 2, groups: 2, groupEdit: 1, pose: 1, page: 1, roster: 2};
 
 const spatial = (c: Caps): boolean => c.audio === 2 && c.spatial === 1;
 
@@ -33,6 +34,7 @@ const table: readonly {word: string; key: keyof Caps; builds(c: Caps): boolean}[
   {word: 'group-edit', key: 'groupEdit', builds: (c) => c.groups === 2},
   {word: 'pose', key: 'pose', builds: spatial},
   {word: 'page', key: 'page', builds: spatial},
+  {word: 'roster', key: 'roster', builds: (c) => c.status === 1},
 ];
 
 /** headerOf names the HTTP header by which other clients ask for the same. */
@@ -77,7 +79,7 @@ export function offers(): string[] {
   const lists: Caps[] = [];
   for (const page of [1, 0])
     for (const groups of [2, 0])
-      for (const soundboard of [2, 0]) lists.push({...newest, page, groups, groupEdit: groups ? 1 : 0, soundboard});
+      for (const soundboard of [2, 0]) lists.push({...newest, page, roster: page ? 2 : 0, groups, groupEdit: groups ? 1 : 0, soundboard});
   lists.push({...none, audio: 2, status: 1, spatial: 1}, {...none, audio: 2, status: 1}, {...none, audio: 2}, {...none});
   return lists.map(toToken);
 }

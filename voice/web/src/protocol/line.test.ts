@@ -42,6 +42,9 @@ function describeS2C(l: S2CLine): string | null {
       const list = (ids: string[]): string => `[${ids.map(digit).join(' ')}]`;
       return 'roster' + people.join('') + (l.status ? ` deaf${list(l.deafened)} low${list(l.whispering)} high${list(l.shouting)}` : '');
     }
+    case 'changes':
+      return `changes ${l.from?.replace(/^0+/, '') ?? 'whole'}>${l.to.replace(/^0+/, '')}` +
+        l.put.map((p) => ` +${digit(p.id)}=${p.name}${p.deafened ? '/deaf' : ''}${p.tier === 'normal' ? '' : `/${p.tier}`}`).join('') + l.gone.map((id) => ` -${digit(id)}`).join('');
     case 'speakers': return 'speakers' + l.list.map((p) => ` ${digit(p.id)}=${short(p.name)}`).join('');
     case 'groups':
       return 'groups C' + [l.may.use, l.may.create, l.may.admin, l.may.invite].map(Number).join('') +
@@ -70,7 +73,7 @@ describe('a client’s lines are those of the server codec', () => {
 });
 
 describe('a server’s lines are those of the server codec', () => {
-  test.each(lineVectors('voice/line/testdata/s2c.txt'))('$name', (v) => {
+  test.each([...lineVectors('voice/line/testdata/s2c.txt'), ...lineVectors('voice/line/testdata/roster.txt')])('$name', (v) => {
     const l = parseS2C(v.text);
     if (typeof l === 'string') {
       expect(l).toBe(v.outcome);

@@ -8,6 +8,7 @@ import {
 
 export const maxC2S = 1024; // UTF-16 units of a client's message
 export const maxS2C = 262_144; // bytes of a server's
+export const maxChanges = 1_048_576; // of a message of roster 2
 
 export type Tier = 'normal' | 'whisper' | 'shout';
 
@@ -54,6 +55,11 @@ export function encodeC2S(l: C2SLine): string {
 
 export interface Person {id: string; name: string}
 export interface Roster {line: 'roster'; people: Person[]; status: boolean; deafened: string[]; whispering: string[]; shouting: string[]}
+/**
+ * Changes turns the roster of one revision into that of another one, see Roll. From null it is whole: nobody else is in it.
+ */
+export interface Changes {line: 'changes'; from: string | null; to: string; put: State[]; gone: string[]}
+export interface State extends Person {deafened: boolean; tier: Tier}
 export interface Pose {line: 'pose'; yaw: number; x: number; y: number; z: number; world: string}
 export interface Speakers {line: 'speakers'; list: Person[]}
 export interface Invitation {group: string; from: string; seconds: number}
@@ -74,19 +80,21 @@ export interface Near {line: 'near'; people: {id: string; dx: number; dy: number
 export interface Rights {line: 'rights'; speak: boolean; listen: boolean; clips: boolean}
 export interface Mic {line: 'mic'; what: 'toggle'}
 export interface Beat {line: 'beat'; n: number; accepted: number}
-export type S2CLine = Roster | Pose | Speakers | Groups | GroupResult | Mute | Ranges | Near | Rights | Mic | Beat;
+export type S2CLine = Roster | Changes | Pose | Speakers | Groups | GroupResult | Mute | Ranges | Near | Rights | Mic | Beat;
 
 const maxSpeakers = 32, maxSpeakersChars = 10_000, maxInvitations = 8, maxNear = 50, maxCoordinate = 1e9;
 
 const speakersHeader = 'SSVC_SPEAKERS_V1';
 const groupsHeader = 'SSVC_GROUPS_V1';
 const nearHeader = 'SSVC_NEAR_V1';
+const rosterPrefix = 'SSVC_ROSTER_V2 ';
 
 /** 'reject' is a message that is dropped whole, 'ignored' one of a later version. */
 export type Unread = 'reject' | 'ignored';
 
 const singles: readonly [prefix: string, parse: (rest: string) => S2CLine | Unread][] = [
   ['SSVC_POSE_V1 ', parsePose],
+  [rosterPrefix, parseChanges],
   ['SSVC_MUTE_V1 ', parseMute],
   ['SSVC_RANGES_V1 ', parseRanges],
   ['SSVC_GROUP_RESULT_V1 ', parseResult],
@@ -97,8 +105,9 @@ const singles: readonly [prefix: string, parse: (rest: string) => S2CLine | Unre
 
 /** parseS2C reads a server's message. */
 export function parseS2C(text: string | Uint8Array): S2CLine | Unread {
-  const s = typeof text === 'string' ? text : text.length <= maxS2C ? utf8Decode(text) : null;
-  if (s === null || s.length > maxS2C || (s.length > maxS2C / 3 && utf8Length(s) > maxS2C)) return 'reject';
+  const s = typeof text === 'string' ? text : text.length <= maxChanges ? utf8Decode(text) : null;
+  const most = s?.startsWith(rosterPrefix) ? maxChanges : maxS2C;
+  if (s === null || s.length > most || (s.length > most / 3 && utf8Length(s) > most)) return 'reject';
   for (const [prefix, parse] of singles) if (s.startsWith(prefix)) return parse(s.slice(prefix.length));
   const end = s.indexOf('\n');
   const row = end < 0 ? s : s.slice(0, end);
@@ -139,6 +148,31 @@ function parseRoster(s: string): Roster | 'reject' {
   }
   return r;
 }
+
+function parseChanges(s: string): Changes | 'reject' {
+  const [head, ...rows] = rowsOf(s) ?? [];
+  const [from, to, ...more] = head?.split(' ') ?? [];
+  const revision = /^[0-9a-f]{16}$/;
+  if (more.length || !revision.test(to ?? '') || (from !== absent && !revision.test(from ?? ''))) return 'reject';
+  const c: Changes = {line: 'changes', from: from === absent ? null : from!, to: to!, put: [], gone: []};
+  const seen = new Set<string>();
+  for (const row of rows) {
+    const [kind, id, deaf, tier, name, ...rest] = row.split(' ');
+    if (!isUUID(id) || seen.has(id)) return 'reject';
+    seen.add(id);
+    const deafened = readFlag(deaf);
+    if (kind === 'D' && deaf === undefined && c.from !== null) {
+      c.gone.push(id);
+    } else if (kind === 'P' && deafened !== null && isTier(tier) && name !== undefined && plain(name) && !rest.length) {
+      c.put.push({id, name, deafened, tier});
+    } else {
+      return 'reject';
+    }
+  }
+  return c;
+}
+
+const isTier = (s: string | undefined): s is Tier => s === 'normal' || s === 'whisper' || s === 'shout';
 
 function parsePose(s: string): Pose | 'reject' {
   const words = s.split(' ');
@@ -256,6 +290,9 @@ export function encodeS2C(l: S2CLine): string {
     case 'roster':
       return l.people.map((p) => `${p.id} ${p.name}\n`).join('') +
         (l.status ? Object.entries(lists).map(([word, key]) => `${word} ${l[key].join(',')}\n`).join('') : '');
+    case 'changes':
+      return `${rosterPrefix}${l.from ?? absent} ${l.to}\n` + l.put.map((p) => `P ${p.id} ${writeFlag(p.deafened)} ${p.tier} ${p.name}\n`).join('') +
+        l.gone.map((id) => `D ${id}\n`).join('');
     case 'pose': {
       const hundredths = (v: number): number => Math.round(v * 100) / 100 + 0;
       let yaw = hundredths(l.yaw % 360);

@@ -2,6 +2,7 @@ import {batch, computed, effect, signal, type Signal} from '@preact/signals';
 import {none, type Caps} from '../protocol/caps.ts';
 import {request, type Code, type GroupRequest, type Verb} from '../protocol/group.ts';
 import type {Groups, Near, Pose, Ranges, Rights, Roster, S2CLine, Speakers, Tier} from '../protocol/line.ts';
+import {Roll} from '../protocol/roll.ts';
 import {askEvery, askFor, type Connection} from '../protocol/socket.ts';
 import type {Clip} from '../sound/clips.ts';
 import {choose, gatherFor, OutputWatch, plan, Reopening, type Device, type Fault} from '../sound/devices.ts';
@@ -68,6 +69,7 @@ export class App {
   readonly heard = signal<FromPlay>({levels: [], depth: 0, underruns: 0, concealed: 0, dropped: 0});
 
   readonly roster = signal<Roster | null>(null);
+  private roll = new Roll();
   readonly near = signal<Near | null>(null);
   readonly pose = signal<Pose | null>(null);
   readonly groups = signal<Groups | null>(null);
@@ -411,6 +413,7 @@ export class App {
   private forgetServer(): void {
     batch(() => {
       this.roster.value = null;
+      this.roll = new Roll();
       this.near.value = null;
       this.pose.value = null;
       this.groups.value = null;
@@ -434,6 +437,7 @@ export class App {
   private line(l: S2CLine): void {
     switch (l.line) {
       case 'roster': this.roster.value = l; break;
+      case 'changes': this.roster.value = this.roll.apply(l) ?? this.roster.value; break;
       case 'near': {
         const known = new Set(this.near.value?.people.map((p) => p.id));
         if (this.near.value && this.settings.value.announce) this.say.cameNear(l.people.filter((p) => !known.has(p.id)).length);
