@@ -40,7 +40,7 @@ type Listen struct {
 
 // Edge lets a player hear one other.
 type Edge struct {
-	Speaker  string `yaml:"speaker"` // UUIDs
+	Talker   string `yaml:"speaker"` // UUIDs
 	Listener string `yaml:"listener"`
 }
 
@@ -174,10 +174,10 @@ func (l *Loaded) checkVoice(p *problems) {
 		}
 	}
 	for _, e := range v.Edges {
-		player("voice.edges", e.Speaker)
+		player("voice.edges", e.Talker)
 		player("voice.edges", e.Listener)
-		if e.Speaker == e.Listener {
-			p.bad("voice.edges", "%s cannot hear himself", e.Speaker)
+		if e.Talker == e.Listener {
+			p.bad("voice.edges", "%s is on both ends: nobody hears their own voice", e.Talker)
 		}
 	}
 }

@@ -372,7 +372,7 @@ func TestMixedVersions(t *testing.T) {
 	all("the star", named("far"))
 	if err := s.gw.Declare(func(b *relation.Book) error {
 		for _, c := range old {
-			if err := b.Edges.Put(relation.Edge{Speaker: far.ID, Listener: c.player.ID}); err != nil {
+			if err := b.Edges.Put(relation.Edge{Talker: far.ID, Listener: c.player.ID}); err != nil {
 				return err
 			}
 		}

@@ -119,7 +119,7 @@ func TestStateOutlivesTheGateway(t *testing.T) {
 	}
 	if err := s.gw.Declare(func(b *relation.Book) error {
 		b.Listens.Put(relation.Listen{Listener: a.player.ID, Domain: "red/§"})
-		b.Edges.Put(relation.Edge{Speaker: a.player.ID, Listener: uuid.Max})
+		b.Edges.Put(relation.Edge{Talker: a.player.ID, Listener: uuid.Max})
 		b.Domains.Put(relation.Domain{Name: "gone"})
 		b.Domains.Delete("gone")
 		return b.AddMembers("red/§", a.player.ID, uuid.Max)

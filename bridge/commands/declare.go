@@ -21,8 +21,8 @@ var declareParts = []voicePart{
 	{"listen add", "voice.listen", " <player> <domain>", (*Commands).listenAdd, only(players, domains)},
 	{"listen remove", "voice.listen", " <player> <domain>", (*Commands).listenRemove, only(players, domains)},
 	{"listen list", "voice.listen", "", (*Commands).listenList, nil},
-	{"edge add", "voice.edge", " <speaker> <listener>", (*Commands).edgeAdd, only(players, players)},
-	{"edge remove", "voice.edge", " <speaker> <listener>", (*Commands).edgeRemove, only(players, players)},
+	{"edge add", "voice.edge", " <talker> <listener>", (*Commands).edgeAdd, only(players, players)},
+	{"edge remove", "voice.edge", " <talker> <listener>", (*Commands).edgeRemove, only(players, players)},
 	{"edge list", "voice.edge", "", (*Commands).edgeList, nil},
 }
 
@@ -354,16 +354,16 @@ func (c *Commands) listenList(src Source, args []string, _ string) (understood b
 
 // edge reads the arguments, and what the two are called.
 func (c *Commands) edge(args []string) (e relation.Edge, named []string, err error) {
-	if e.Speaker, err = c.who(args[0]); err != nil {
+	if e.Talker, err = c.who(args[0]); err != nil {
 		return e, nil, err
 	}
 	if e.Listener, err = c.who(args[1]); err != nil {
 		return e, nil, err
 	}
-	if e.Speaker == e.Listener {
+	if e.Talker == e.Listener {
 		return e, nil, fail("voice-edge-self")
 	}
-	return e, []string{"speaker", c.called(e.Speaker), "listener", c.called(e.Listener)}, nil
+	return e, []string{"speaker", c.called(e.Talker), "listener", c.called(e.Listener)}, nil
 }
 
 func (c *Commands) edgeAdd(src Source, args []string, _ string) (understood bool, err error) {
@@ -415,6 +415,6 @@ func (c *Commands) edgeList(src Source, args []string, _ string) (understood boo
 		return true, err
 	}
 	return true, c.list(src, "voice-edges-none", len(all), func(i int) packet.Text {
-		return c.text(src, "voice-edge-entry", "speaker", c.called(all[i].Speaker), "listener", c.called(all[i].Listener))
+		return c.text(src, "voice-edge-entry", "speaker", c.called(all[i].Talker), "listener", c.called(all[i].Listener))
 	})
 }

@@ -30,8 +30,8 @@ type Voice interface {
 	Unmute(player uuid.UUID) (was bool, err error)
 	// Mutes lists those in force in the order in which to show them.
 	Mutes() ([]mute.Record, error)
-	// Why says why a listener hears a speaker or does not.
-	Why(speaker, listener uuid.UUID) (why.Answer, error)
+	// Why says why a listener hears a talker or does not.
+	Why(talker, listener uuid.UUID) (why.Answer, error)
 	// Declare has change read or alter who is given whose voice outright. What the configuration declares is fixed: commands
 	// add to it and cannot take from it. change must not wait.
 	Declare(change func(b *relation.Book) error) error
@@ -75,7 +75,7 @@ var voiceParts = slices.Concat([]voicePart{
 	{"unmute", "voice.mute", " <player>", (*Commands).unmute, only(players)},
 	{"muteall", "voice.mute", " <on|off>", (*Commands).muteAll, only(words("on", "off"))},
 	{"mutes", "voice.mute", "", (*Commands).mutes, nil},
-	{"why", "voice.why", " <speaker> <listener>", (*Commands).why, only(players, players)},
+	{"why", "voice.why", " <talker> <listener>", (*Commands).why, only(players, players)},
 }, declareParts, speakerParts, groupParts)
 
 // suggester completes one argument.

@@ -64,7 +64,7 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 		c.Declared.Listens = append(c.Declared.Listens, relation.Listen{Listener: player("voice.listens", l.Listener), Domain: l.Domain})
 	}
 	for _, e := range v.Edges {
-		c.Declared.Edges = append(c.Declared.Edges, relation.Edge{Speaker: player("voice.edges", e.Speaker), Listener: player("voice.edges", e.Listener)})
+		c.Declared.Edges = append(c.Declared.Edges, relation.Edge{Talker: player("voice.edges", e.Talker), Listener: player("voice.edges", e.Listener)})
 	}
 	return c, errors.Join(wrong...)
 }

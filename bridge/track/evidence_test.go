@@ -510,7 +510,7 @@ func TestNoWayToHearTheVanished(t *testing.T) {
 		vanishes("near by", x.ann, cid)
 		if err := x.hub.Declare(func(b *relation.Book) error {
 			for _, l := range []*actor{x.ann, cid, zoe} {
-				if err := b.Edges.Put(relation.Edge{Speaker: x.bob.player.ID, Listener: l.player.ID}); err != nil {
+				if err := b.Edges.Put(relation.Edge{Talker: x.bob.player.ID, Listener: l.player.ID}); err != nil {
 					return err
 				}
 			}

@@ -104,7 +104,7 @@ type ears struct {
 func (e *ears) Deliver(f *route.Frame) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.frames[f.Speaker]++
+	e.frames[f.Talker]++
 }
 
 func (e *ears) ShowRoster(r *roster.Snapshot) {

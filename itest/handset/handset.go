@@ -119,7 +119,7 @@ func (h *Handset) Count(to *hub.Sent) { to.Frames += uint64(len(h.Seen().Sounds)
 
 // Deliver is called by everybody who is heard.
 func (h *Handset) Deliver(f *route.Frame) {
-	h.note(func(s *Seen) { s.Sounds = append(s.Sounds, Sound{f.Kind, f.Speaker, f.Gain, string(f.Opus)}) })
+	h.note(func(s *Seen) { s.Sounds = append(s.Sounds, Sound{f.Kind, f.Talker, f.Gain, string(f.Opus)}) })
 }
 
 // Waits is always false: what a handset is shown it has.

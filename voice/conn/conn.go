@@ -205,12 +205,12 @@ func (k *Conn) flood(what string) {
 // Deliver writes a frame in the client's format.
 func (k *Conn) Deliver(f *route.Frame) {
 	var head [wire.HeadS2CChannel]byte
-	s := wire.S2C{Source: f.Speaker, Gain: f.Gain, DX: f.DX, DZ: f.DZ, Stream: f.Stream, Seq: f.Seq}
+	s := wire.S2C{Source: f.Talker, Gain: f.Gain, DX: f.DX, DZ: f.DZ, Stream: f.Stream, Seq: f.Seq}
 	switch f.Kind {
 	case route.Clip:
 		s.Kind = wire.KindBoard
 	case route.Channel:
-		s.Kind, s.Source, s.Origin = wire.KindChannel, f.Channel, f.Speaker
+		s.Kind, s.Source, s.Origin = wire.KindChannel, f.Channel, f.Talker
 	}
 	if h := wire.AppendS2CHead(head[:0], k.out, &s); len(h) > 0 { // the format has the kind
 		k.sock.Audio(h, f.Opus)

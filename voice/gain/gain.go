@@ -103,9 +103,9 @@ func (r *Rules) Factor(t talk.Tier) float64 {
 	return r.Tiers[t]
 }
 
-// Reach is the distance at which a speaker is no longer heard: the shorter of the ranges at both ends, times the
-// speaker's tier. The tier comes last, so that a shout cannot reach into a place whose range is 0.
-func Reach(speaker, listener, factor float64) float64 { return min(speaker, listener) * factor }
+// Reach is the distance at which a talker is no longer heard: the shorter of the ranges at both ends, times the
+// talker's tier. The tier comes last, so that a shout cannot reach into a place whose range is 0.
+func Reach(talker, listener, factor float64) float64 { return min(talker, listener) * factor }
 
 // Level is the gain byte of a frame heard over the distance whose square is d2: volume × (1 − d/reach), where 255 is
 // 1.0, rounded to nearest. 0 means that the frame is not sent, which is so for every d ≥ reach.

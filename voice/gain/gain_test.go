@@ -53,7 +53,7 @@ func TestLevelRoundsAsTheWire(t *testing.T) {
 }
 
 func TestReach(t *testing.T) {
-	for _, c := range []struct{ speaker, listener, factor, want float64 }{
+	for _, c := range []struct{ talker, listener, factor, want float64 }{
 		{48, 48, 1, 48},
 		{48, 16, 1, 16},
 		{16, 48, 1, 16},
@@ -61,8 +61,8 @@ func TestReach(t *testing.T) {
 		{48, 0, 2, 0},   // silence scaled by anything is silence
 		{48, 48, 0.5, 24},
 	} {
-		if got := Reach(c.speaker, c.listener, c.factor); got != c.want {
-			t.Errorf("Reach(%v, %v, %v) = %v, want %v", c.speaker, c.listener, c.factor, got, c.want)
+		if got := Reach(c.talker, c.listener, c.factor); got != c.want {
+			t.Errorf("Reach(%v, %v, %v) = %v, want %v", c.talker, c.listener, c.factor, got, c.want)
 		}
 	}
 }

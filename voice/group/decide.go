@@ -6,12 +6,12 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Decision is what groups say about a speaker and a listener.
+// Decision is what groups say about a talker and a listener.
 type Decision uint8
 
 // The decisions.
 const (
-	Silent   Decision = iota // the listener hears nothing of the speaker
+	Silent   Decision = iota // the listener hears nothing of the talker
 	Distance                 // the rules of place and distance decide
 	Together                 // heard at full gain, from no direction, in any world
 )
@@ -27,11 +27,11 @@ func (d Decision) String() string {
 }
 
 // decide is the whole rule; nil is no group.
-func decide(speaker, listener *group) Decision {
+func decide(talker, listener *group) Decision {
 	switch {
-	case speaker != nil && speaker == listener:
+	case talker != nil && talker == listener:
 		return Together
-	case speaker != nil && speaker.Type != talk.OpenGroup: // a NORMAL group's talk stays inside, an ISOLATED one's too
+	case talker != nil && talker.Type != talk.OpenGroup: // a NORMAL group's talk stays inside, an ISOLATED one's too
 		return Silent
 	case listener != nil && listener.Type == talk.IsolatedGroup:
 		return Silent
@@ -43,8 +43,8 @@ func decide(speaker, listener *group) Decision {
 func isolates(g *group) bool { return decide(nil, g) == Silent }
 
 // Decide says what holds for a pair; a player of whom nothing is known is in no group.
-func (s *State) Decide(speaker, listener uuid.UUID) Decision {
-	return decide(s.groupOf(s.players[speaker]), s.groupOf(s.players[listener]))
+func (s *State) Decide(talker, listener uuid.UUID) Decision {
+	return decide(s.groupOf(s.players[talker]), s.groupOf(s.players[listener]))
 }
 
 func (s *State) groupOf(p *player) *group {

@@ -205,7 +205,7 @@ func TestUnseenRefusesTheTurn(t *testing.T) {
 			}
 		}
 		hears("before", 2)
-		edge := relation.Edge{Speaker: b.Player.ID, Listener: c.Player.ID}
+		edge := relation.Edge{Talker: b.Player.ID, Listener: c.Player.ID}
 		var former *route.Table
 		if err := x.hub.Do(func(time.Time) {
 			former = x.hub.Table()

@@ -10,18 +10,18 @@ import (
 )
 
 // Explain walks the checks for a pair. The decision is the one that the table is compiled by.
-func (h *Hub) Explain(speaker, listener uuid.UUID) (w why.Answer, err error) {
+func (h *Hub) Explain(talker, listener uuid.UUID) (w why.Answer, err error) {
 	err = h.Do(func(now time.Time) {
-		h.late = append(h.late, func() { w = h.explain(speaker, listener, now) }) // after what else this turn brings
+		h.late = append(h.late, func() { w = h.explain(talker, listener, now) }) // after what else this turn brings
 	})
 	return w, err
 }
 
-func (h *Hub) explain(speaker, listener uuid.UUID, now time.Time) why.Answer {
-	s, l := h.byID[speaker], h.byID[listener]
-	w := why.Answer{Speaker: h.called(speaker), Listener: h.called(listener), SpeakerHere: s != nil, ListenerHere: l != nil, Asked: now}
+func (h *Hub) explain(talker, listener uuid.UUID, now time.Time) why.Answer {
+	s, l := h.byID[talker], h.byID[listener]
+	w := why.Answer{Talker: h.called(talker), Listener: h.called(listener), TalkerHere: s != nil, ListenerHere: l != nil, Asked: now}
 	if s != nil {
-		w.Mute, w.SpeakerGroup = s.mute, h.groupName(speaker)
+		w.Mute, w.TalkerGroup = s.mute, h.groupName(talker)
 	}
 	if l != nil {
 		w.ListenerGroup = h.groupName(listener)

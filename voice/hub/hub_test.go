@@ -39,7 +39,7 @@ func (f *fake) add(s string) {
 	f.events, f.times = append(f.events, s), append(f.times, time.Now())
 }
 
-func (f *fake) Deliver(fr *route.Frame) { f.add("frame " + names[fr.Speaker]) }
+func (f *fake) Deliver(fr *route.Frame) { f.add("frame " + names[fr.Talker]) }
 
 func (f *fake) shown(k kind, text []byte) {
 	if k == answers {

@@ -73,7 +73,7 @@ type Listen struct {
 
 // Edge is a standing edge.
 type Edge struct {
-	Speaker  uuid.UUID `json:"speaker"`
+	Talker   uuid.UUID `json:"speaker"`
 	Listener uuid.UUID `json:"listener"`
 }
 
@@ -83,8 +83,8 @@ func (d Domain) Key() string { return d.Name }
 // Key is "<listener>/<domain>".
 func (l Listen) Key() string { return l.Listener.String() + "/" + l.Domain }
 
-// Key is "<speaker>/<listener>".
-func (e Edge) Key() string { return e.Speaker.String() + "/" + e.Listener.String() }
+// Key is "<talker>/<listener>".
+func (e Edge) Key() string { return e.Talker.String() + "/" + e.Listener.String() }
 
 // MaxName bounds a domain's name, in bytes.
 const MaxName = 64
@@ -108,8 +108,8 @@ func (l Listen) Check() error { return checkName(l.Domain) }
 
 // Check tells what is wrong with the record.
 func (e Edge) Check() error {
-	if e.Speaker == e.Listener {
-		return errors.New("an edge leads from one player to another one: nobody hears himself")
+	if e.Talker == e.Listener {
+		return errors.New("an edge leads from one player to another one: nobody hears their own voice")
 	}
 	return nil
 }
@@ -162,7 +162,7 @@ func (b *Book) Declare(t *Turn, slot func(player uuid.UUID) (int, bool)) {
 		}
 	})
 	each(b.fixed.Edges, b.Edges.records, func(e Edge) {
-		from, ok := slot(e.Speaker)
+		from, ok := slot(e.Talker)
 		to, too := slot(e.Listener)
 		if ok && too {
 			t.Edge(from, to)

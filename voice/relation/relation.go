@@ -3,7 +3,7 @@
 //
 // It promises silence by default: nothing is implied, what is not declared is not heard, and a name that nobody has
 // declared connects nobody. It promises further that no table ever gives a voice to somebody who is not shown the
-// speaker, and that a route which is taken away is gone with the table that lacks it. It knows connections by the slots that
+// talker, and that a route which is taken away is gone with the table that lacks it. It knows connections by the slots that
 // the caller gives them, and nothing of what anybody has been told: see [route.Compiler.Tell], which holds for declared
 // voices as for all others.
 package relation
@@ -32,7 +32,7 @@ type Turn struct {
 	listens      []listen
 	edges        []edge
 	sights       []sight
-	given        func(listener int, speakers []uint64)
+	given        func(listener int, talkers []uint64)
 }
 
 type participant struct {
@@ -50,11 +50,11 @@ type listen struct {
 	domain   string
 }
 
-type edge struct{ speaker, listener int }
+type edge struct{ talker, listener int }
 
 type sight struct {
 	listener int
-	speakers []uint64
+	talkers  []uint64
 }
 
 // Reset empties the turn and keeps its memory.
@@ -104,24 +104,24 @@ func (t *Turn) Listen(listener int, domain string) {
 }
 
 // Edge lets one participant hear one other.
-func (t *Turn) Edge(speaker, listener int) { t.edges = append(t.edges, edge{speaker, listener}) }
+func (t *Turn) Edge(talker, listener int) { t.edges = append(t.edges, edge{talker, listener}) }
 
 // Sight limits whom a listener may be given, to the slots in the set. It is compiled in like a flag, for rules that know
 // more than the declarations do: a moderator who has vanished is silent for those who may not see him, and the team
 // whose radio he is on keeps its radio. The set is read when the turn is compiled; without a call there is no limit.
-func (t *Turn) Sight(listener int, speakers []uint64) {
-	t.sights = append(t.sights, sight{listener, speakers})
+func (t *Turn) Sight(listener int, talkers []uint64) {
+	t.sights = append(t.sights, sight{listener, talkers})
 }
 
 // Given has tell called when the turn is compiled, once for each slot, with whom its domains, listens and edges give it,
 // before any set of [Turn.Sight] or view is read: a declaration may itself be the reason why somebody is shown.
-func (t *Turn) Given(tell func(listener int, speakers []uint64)) { t.given = tell }
+func (t *Turn) Given(tell func(listener int, talkers []uint64)) { t.given = tell }
 
 // Unseen is the error of a turn that would have given a listener the voice of somebody whom its view does not show.
-type Unseen struct{ Listener, Speaker int }
+type Unseen struct{ Listener, Talker int }
 
 func (u *Unseen) Error() string {
-	return fmt.Sprintf("the listener in slot %d would hear the speaker in slot %d without being shown him: the whole turn is refused", u.Listener, u.Speaker)
+	return fmt.Sprintf("the listener in slot %d would hear the talker in slot %d without being shown that player: the whole turn is refused", u.Listener, u.Talker)
 }
 
 // Compiler makes tables. It belongs to the one goroutine that runs the turns.
@@ -201,8 +201,8 @@ func (c *Compiler) relate(t *Turn) (undeclared []string) {
 		}
 	}
 	for _, e := range t.edges {
-		if e.listener >= 0 && e.listener < n && e.speaker >= 0 && e.speaker < n {
-			c.row(e.listener).add(e.speaker)
+		if e.listener >= 0 && e.listener < n && e.talker >= 0 && e.talker < n {
+			c.row(e.listener).add(e.talker)
 		}
 	}
 	for slot := range n {
@@ -212,7 +212,7 @@ func (c *Compiler) relate(t *Turn) (undeclared []string) {
 	}
 	for _, s := range t.sights {
 		if s.listener >= 0 && s.listener < n {
-			c.row(s.listener).meet(s.speakers)
+			c.row(s.listener).meet(s.talkers)
 		}
 	}
 	for i := range c.silent {

@@ -38,7 +38,7 @@ func turnOf(n int) *Turn {
 	return t
 }
 
-func hears(t *Table, speaker, listener int) bool { return set(t.Hearers(speaker)).has(listener) }
+func hears(t *Table, talker, listener int) bool { return set(t.Hearers(talker)).has(listener) }
 
 // pairs names who hears whom, like "alice>bob".
 func pairs(t *Table, n int) (out []string) {
@@ -188,7 +188,7 @@ func TestWhoIsNotShownRefusesTheWholeTurn(t *testing.T) {
 	turn.Listen(carol, "RED")
 	got, err := c.Compile(turn, views)
 	var unseen *Unseen
-	if !errors.As(err, &unseen) || *unseen != (Unseen{Listener: carol, Speaker: alice}) {
+	if !errors.As(err, &unseen) || *unseen != (Unseen{Listener: carol, Talker: alice}) {
 		t.Fatalf("error %v", err)
 	}
 	if got != former || !slices.Equal(pairs(got, people), []string{"alice>bob"}) {
@@ -241,7 +241,7 @@ func TestRevokedRoutesAreGone(t *testing.T) {
 	set(blind[bob]).del(alice)
 	turn.Sight(bob, blind[bob])
 	if gone := compile(blind); hears(gone, alice, bob) || !hears(first, alice, bob) {
-		t.Error("a route survives the sight of its speaker, or a table was written to")
+		t.Error("a route survives the sight of its talker, or a table was written to")
 	}
 	turn.Reset()
 	turn.Participant(alice, 0)

@@ -6,16 +6,16 @@ type Table struct {
 
 	slots   int
 	words   int
-	hearers []uint64 // words for each speaker's slot
+	hearers []uint64 // words for each talker's slot
 }
 
 // Hearers returns the slots of those who are given the voice of the one in a slot, one bit each. It is the table's: do not
 // write to it.
-func (t *Table) Hearers(speaker int) []uint64 {
-	if speaker < 0 || speaker >= t.slots {
+func (t *Table) Hearers(talker int) []uint64 {
+	if talker < 0 || talker >= t.slots {
 		return nil
 	}
-	return t.hearers[speaker*t.words : (speaker+1)*t.words]
+	return t.hearers[talker*t.words : (talker+1)*t.words]
 }
 
 // set is a set of slots.

@@ -43,7 +43,7 @@ func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int
 	}
 	ears, may := t.channels[at.Place], set(nil)
 	f := &c.frame
-	f.Speaker = uuid.Nil
+	f.Talker = uuid.Nil
 	if origin != nil {
 		slot := origin.Slot()
 		if slot < 0 || slot >= len(t.rows) || t.rows[slot] == nil || t.rows[slot].member != origin {
@@ -52,7 +52,7 @@ func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int
 		if may = t.rows[slot].may; may == nil || t.rows[slot].deny[Voice] != Routed {
 			return 0 // nothing is known of where the origin is, or it may not be heard at all
 		}
-		f.Speaker = origin.Player.ID
+		f.Talker = origin.Player.ID
 	}
 	f.Seq, f.Opus = seq, opus
 	for i, word := range ears {

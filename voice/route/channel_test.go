@@ -43,7 +43,7 @@ func TestClips(t *testing.T) {
 			t.Fatalf("%v: %d hear the clip (%v)", tier, n, out)
 		}
 		got := near.ear.take()
-		if len(got) != 1 || got[0].Kind != Clip || got[0].Speaker != a.Player.ID || got[0].Channel != uuid.Nil ||
+		if len(got) != 1 || got[0].Kind != Clip || got[0].Talker != a.Player.ID || got[0].Channel != uuid.Nil ||
 			got[0].Gain != gain.Level(1, 900, 48) || got[0].DX != -30 || got[0].Opus[0] != 7 {
 			t.Errorf("%v: %+v", tier, got)
 		}
@@ -104,7 +104,7 @@ func TestChannelReaches(t *testing.T) {
 	}
 	send(1)
 	got := near.ear.take()[0]
-	if got.Kind != Channel || got.Channel != id || got.Speaker != uuid.Nil || got.Gain != gain.Level(1, 25, 10) ||
+	if got.Kind != Channel || got.Channel != id || got.Talker != uuid.Nil || got.Gain != gain.Level(1, 25, 10) ||
 		got.DX != -4 || got.DZ != 0 || got.Seq != 6 || got.Stream <= 0 || got.Opus[0] != 7 {
 		t.Errorf("%+v", got)
 	}
@@ -219,8 +219,8 @@ func TestChannelOfAMicrophone(t *testing.T) {
 				t.Errorf("%s: %s got %d", what, p.Player.Name, len(got))
 			}
 			for _, f := range got {
-				if f.Speaker != from.Player.ID {
-					t.Errorf("%s: origin %v", what, f.Speaker)
+				if f.Talker != from.Player.ID {
+					t.Errorf("%s: origin %v", what, f.Talker)
 				}
 			}
 		}

@@ -91,12 +91,12 @@ type server struct {
 }
 
 // touch has the next Compile work out one pair.
-func (c *Compiler) touch(speaker *Member, listener int) {
-	speaker.stale.add(listener / 64)
+func (c *Compiler) touch(talker *Member, listener int) {
+	talker.stale.add(listener / 64)
 	c.anew = true
 }
 
-// touchRow has it work out a speaker's whole row, touchColumn everything of a listener.
+// touchRow has it work out a talker's whole row, touchColumn everything of a listener.
 func (c *Compiler) touchRow(m *Member) {
 	for i := range m.stale {
 		m.stale[i] = ^uint64(0)
@@ -109,8 +109,8 @@ func (c *Compiler) touchColumn(slot int) {
 	c.anew = true
 }
 
-// touchAll has it work out of a listener what each of some speakers differs by: with many of them, all.
-func (c *Compiler) touchAll(was, is set, listener int) (one func(speaker *Member)) {
+// touchAll has it work out of a listener what each of some talkers differs by: with many of them, all.
+func (c *Compiler) touchAll(was, is set, listener int) (one func(talker *Member)) {
 	differ := 0
 	for i, word := range is {
 		differ += bits.OnesCount64(word ^ was[i])
@@ -119,7 +119,7 @@ func (c *Compiler) touchAll(was, is set, listener int) (one func(speaker *Member
 		c.touchColumn(listener)
 		return func(*Member) {}
 	}
-	return func(speaker *Member) { c.touch(speaker, listener) }
+	return func(talker *Member) { c.touch(talker, listener) }
 }
 
 // NewCompiler returns a compiler without members, which is the reader of what changes in a world.

@@ -18,7 +18,7 @@ type Rights struct {
 	NoListen     bool // it hears nobody
 }
 
-// Groups divides the listeners of a speaker by what groups say of them.
+// Groups divides the listeners of a talker by what groups say of them.
 type Groups interface {
 	// Split divides those who may hear the member in a slot, one bit each, from the 64 times at'th slot on: together gets
 	// those who hear it as members of its group, ears keeps those for whom distance decides.
@@ -140,7 +140,7 @@ func (c *Compiler) gather(m *Member, place *world.Place) {
 	m.gathering = g
 }
 
-// fill writes what a row says about the speaker alone.
+// fill writes what a row says about the talker alone.
 func (c *Compiler) fill(r *row, m *Member, slot int) {
 	r.member, r.factor = m, c.policy.Gain.Factor(m.tier)
 	if g := m.gathering; g != nil {
@@ -160,7 +160,7 @@ func (c *Compiler) fill(r *row, m *Member, slot int) {
 	}
 }
 
-// sort decides who hears the speaker in a slot, in the order of the protocol's checks; see [row] for the three sets, which
+// sort decides who hears the talker in a slot, in the order of the protocol's checks; see [row] for the three sets, which
 // are equally long and begin with the word at. It is the only place that decides: to explain is to watch where the
 // listener is lost.
 func (c *Compiler) sort(slot, at int, near, may, wide set, watch *watch) {
@@ -226,7 +226,7 @@ func (c *Compiler) sort(slot, at int, near, may, wide set, watch *watch) {
 	watch.after(Apart, near, wide)
 }
 
-// Verdict is why a listener hears a speaker's microphone, or the first check that silences it.
+// Verdict is why a listener hears a talker's microphone, or the first check that silences it.
 type Verdict uint8
 
 // The verdicts, in the order of the checks.
@@ -234,14 +234,14 @@ const (
 	ByDistance     Verdict = iota // heard, as loudly as the distance lets
 	ByGroup                       // heard at full loudness: both are in one group
 	ByDeclaration                 // heard at full loudness: it was declared
-	ServerMuted                   // the speaker is muted by the server
-	MayNotSpeak                   // the speaker lacks the permission
-	Himself                       // nobody hears himself
+	ServerMuted                   // the talker is muted by the server
+	MayNotSpeak                   // the talker lacks the permission
+	Self                          // nobody hears their own voice
 	Deaf                          // the listener has deafened itself, or see MayNotListen
 	MayNotListen                  // the listener lacks the permission
-	Hidden                        // the speaker is not shown to the listener
-	Untold                        // the listener has not been told of the speaker yet
-	SpectatorRule                 // the speaker is a spectator whom the listener may not hear
+	Hidden                        // the talker is not shown to the listener
+	Untold                        // the listener has not been told of the talker yet
+	SpectatorRule                 // the talker is a spectator whom the listener may not hear
 	GroupRule                     // one of them is in a group that keeps the other out
 	ElsewhereWorld                // they are not in one world, or it is not known where they are
 	Apart                         // their worlds have one name, and neither has the other's body
@@ -257,7 +257,7 @@ var verdicts = [...]string{
 // String is the verdict in a few words.
 func (v Verdict) String() string { return verdicts[v] }
 
-// Heard tells whether the listener hears the speaker.
+// Heard tells whether the listener hears the talker.
 func (v Verdict) Heard() bool { return v <= ByDeclaration }
 
 // Why explains a pair.
@@ -267,7 +267,7 @@ type Why struct {
 	Distance float64 // blocks; NaN where the checks ended before it counts
 	Range    float64 // blocks, the shorter of both ends with the tier in it; NaN as Distance
 	Tier     talk.Tier
-	Speaker  *world.Place // nil when not known
+	Talker   *world.Place // nil when not known
 	Listener *world.Place
 }
 
@@ -294,16 +294,16 @@ func (w *watch) declared(wide set) {
 	}
 }
 
-// Explain says whether the listener hears the speaker's microphone now, and why. Both are in the compiler.
-func (c *Compiler) Explain(speaker, listener *Member) (why Why) {
+// Explain says whether the listener hears the talker's microphone now, and why. Both are in the compiler.
+func (c *Compiler) Explain(talker, listener *Member) (why Why) {
 	c.survey()
-	slot, to := speaker.Slot(), listener.Slot()
+	slot, to := talker.Slot(), listener.Slot()
 	why = Why{
-		Distance: math.NaN(), Range: math.NaN(), Tier: speaker.tier,
-		Speaker: speaker.Player.Facts().Place, Listener: listener.Player.Facts().Place,
+		Distance: math.NaN(), Range: math.NaN(), Tier: talker.tier,
+		Talker: talker.Player.Facts().Place, Listener: listener.Player.Facts().Place,
 	}
 	var r row
-	c.fill(&r, speaker, slot)
+	c.fill(&r, talker, slot)
 	switch r.deny[Voice] {
 	case Muted:
 		why.Verdict = ServerMuted
@@ -313,7 +313,7 @@ func (c *Compiler) Explain(speaker, listener *Member) (why Why) {
 		return why
 	}
 	if slot == to {
-		why.Verdict = Himself
+		why.Verdict = Self
 		return why
 	}
 	wide, near, may := c.nobody[0], c.nobody[1], c.nobody[2]
@@ -336,7 +336,7 @@ func (c *Compiler) Explain(speaker, listener *Member) (why Why) {
 		}
 		return why
 	}
-	mouth, ear := speaker.Player.Pose(), listener.Player.Pose()
+	mouth, ear := talker.Player.Pose(), listener.Player.Pose()
 	switch {
 	case mouth == nil || ear == nil:
 		why.Verdict = NoPosition

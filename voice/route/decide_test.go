@@ -91,7 +91,7 @@ func TestGroupIgnoresPlaceAndDistance(t *testing.T) {
 	r.c.SetDeafened(b.Member, true)
 	r.turn()
 	if _, why := a.src.Send(r.table, 7, a.seq, []byte{1}); why != NoPose {
-		t.Errorf("nobody in the group listens and nobody knows where the speaker is: %v", why)
+		t.Errorf("nobody in the group listens and nobody knows where the talker is: %v", why)
 	}
 }
 

@@ -120,7 +120,7 @@ func (r *room) hears(p *person, want ...*person) {
 		r.t.Fatalf("%d hear %s, want %d", n, p.Player.Name, len(want))
 	}
 	for _, o := range want {
-		if got := o.ear.take(); len(got) != 1 || got[0].Speaker != p.Player.ID {
+		if got := o.ear.take(); len(got) != 1 || got[0].Talker != p.Player.ID {
 			r.t.Fatalf("%s got %+v", o.Player.Name, got)
 		}
 	}
@@ -224,7 +224,7 @@ func TestUnknownPoseIsSilence(t *testing.T) {
 	a.Player.SetPose(nil)
 	b.Player.SetPose(&world.Pose{Place: r.place})
 	if n, out := a.src.Send(r.table, 1, 0, []byte{1}); n != 0 || out != NoPose {
-		t.Errorf("a speaker nowhere: %d %v", n, out)
+		t.Errorf("a talker nowhere: %d %v", n, out)
 	}
 	a.Player.SetPose(&world.Pose{X: math.NaN(), Place: r.place})
 	r.hears(a)
@@ -448,7 +448,7 @@ func TestStreams(t *testing.T) {
 	a.Player.SetPose(nil)
 	r.hears(a)
 	a.Player.SetPose(&world.Pose{Place: r.place})
-	renewed("the speaker nowhere")
+	renewed("the talker nowhere")
 
 	// The sender's own new stream is a new one for all.
 	a.src.Send(r.table, 8, 0, []byte{1})
@@ -466,7 +466,7 @@ func TestStreams(t *testing.T) {
 	r.turn()
 	renewed("reconnect")
 
-	// So does a speaker's.
+	// So does a talker's.
 	r.c.Drop(a.Member)
 	a.Member = &Member{Player: a.Player, Receiver: a.ear}
 	a.src = NewSource(a.Member)
@@ -474,9 +474,9 @@ func TestStreams(t *testing.T) {
 	r.turn()
 	r.tell(b)
 	r.turn()
-	renewed("the speaker's reconnect")
+	renewed("the talker's reconnect")
 
-	// A legacy speaker has neither.
+	// A legacy talker has neither.
 	a.src.Send(r.table, 0, 0, []byte{1})
 	if f := b.ear.take()[0]; f.Stream != 0 || f.Seq != 0 {
 		t.Errorf("legacy: %+v", f)
@@ -562,7 +562,7 @@ func TestModel(t *testing.T) {
 	} {
 		r := newRoom(t, policy)
 		places := []*world.Place{nil, r.place, r.reg.Place("survival", "nether")}
-		type pair struct{ listener, speaker uuid.UUID }
+		type pair struct{ listener, talker uuid.UUID }
 		told := map[pair]bool{}
 		var all []*person
 		for step := range 200 {

@@ -2,7 +2,7 @@
 // which is replaced whole and read without a lock; only positions are read fresh for each frame.
 //
 // It promises that nobody is reached by accident: who is not compiled into a row hears nothing, and a row holds only
-// listeners who are not deafened, who may see the speaker, who have been told that the speaker exists and whom the
+// listeners who are not deafened, who may see the talker, who have been told that the talker exists and whom the
 // spectator rule lets listen. Place and distance are checked on the poses of the moment. Delivering a frame allocates
 // nothing and waits for nobody.
 package route
@@ -32,17 +32,17 @@ const (
 // Frame is one frame as one listener gets it.
 type Frame struct {
 	Kind        Kind
-	Speaker     uuid.UUID // of a Channel: whose microphone it carries, or zero
+	Talker      uuid.UUID // of a Channel: whose microphone it carries, or zero
 	Channel     uuid.UUID // of a Channel: which one; else zero
 	Gain        uint8     // 255 is 1.0; never 0
-	DX, DZ      float32   // speaker minus listener, in blocks
-	Stream, Seq int64     // both 0 when the speaker does not count its frames
-	Opus        []byte    // the speaker's reader's: gone when Deliver returns
+	DX, DZ      float32   // talker minus listener, in blocks
+	Stream, Seq int64     // both 0 when the talker does not count its frames
+	Opus        []byte    // the talker's reader's: gone when Deliver returns
 }
 
 // Receiver takes the frames for one listener.
 type Receiver interface {
-	// Deliver must neither block nor keep the frame nor what it points to. It is called from the speakers' goroutines,
+	// Deliver must neither block nor keep the frame nor what it points to. It is called from the talkers' goroutines,
 	// several at once.
 	Deliver(f *Frame)
 }
@@ -54,15 +54,15 @@ type Member struct {
 	Receiver        Receiver
 	Clips, Channels bool // whether the receiver takes frames of these kinds
 
-	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the speaker's reader
+	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the talker's reader
 
 	// stale holds the words of the member's row that the next Compile has to work out; again is whether what the row says
-	// of the speaker alone is to be worked out, too.
+	// of the talker alone is to be worked out, too.
 	stale set
 	again bool
 
 	epoch uint64 // differs whenever streams to this listener must be new ones
-	// sees holds whom the member may know about, by speaker's slot: those whom it is shown, everybody who has not vanished
+	// sees holds whom the member may know about, by talker's slot: those whom it is shown, everybody who has not vanished
 	// and always itself. named and told, parts of it, whom the last roster made for it and the last one sent to it named.
 	// heard is told seen from the other side: who has been told of this member, by listener's slot.
 	sees, named, told, heard set
@@ -121,7 +121,7 @@ type listener struct {
 	epoch    uint64
 }
 
-// row is one speaker's.
+// row is one talker's.
 type row struct {
 	member *Member    // for whom the row was compiled
 	deny   [2]Outcome // of its microphone and of its clips; Routed lets them through
@@ -161,17 +161,17 @@ type pair struct {
 	stream      int64 // as the listener knows it
 }
 
-const pairsAtOnce = 64 // so that a speaker among few does not pay for a thousand
+const pairsAtOnce = 64 // so that a talker among few does not pay for a thousand
 
 // NewSource returns the sound of a member, whom listeners know by the player's UUID.
 func NewSource(m *Member) *Source {
-	return &Source{member: m, frame: Frame{Speaker: m.Player.ID}}
+	return &Source{member: m, frame: Frame{Talker: m.Player.ID}}
 }
 
 // NewClip returns a sound of a member's soundboard. It is routed as the microphone is, but never whispered or shouted,
 // and to those alone who take clips.
 func NewClip(m *Member) *Source {
-	return &Source{member: m, frame: Frame{Kind: Clip, Speaker: m.Player.ID}}
+	return &Source{member: m, frame: Frame{Kind: Clip, Talker: m.Player.ID}}
 }
 
 // Outcome is what became of a frame as a whole.
@@ -180,14 +180,14 @@ type Outcome uint8
 const (
 	Routed        Outcome = iota // to whoever is in range, which may be nobody
 	NotListed                    // no turn has seen the member yet, or it has left
-	NoPose                       // it is not known where the speaker is
+	NoPose                       // it is not known where the talker is
 	Muted                        // by the server
 	NoSpeak                      // it may not speak
 	SoundboardOff                // nobody's clips are heard
 	NoSoundboard                 // it may not play clips
 )
 
-// Send delivers one frame to everybody who hears it now and returns to how many. A stream of 0 is a legacy speaker's,
+// Send delivers one frame to everybody who hears it now and returns to how many. A stream of 0 is a legacy talker's,
 // whose frames have no sequence; it stays 0 for the listeners.
 func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, _ Outcome) {
 	s.next(stream)
@@ -268,7 +268,7 @@ func (s *Source) hand(t *Table, slot int) {
 	l.receiver.Deliver(&s.frame)
 }
 
-// reach is how far the speaker is heard by an ear in the same place. at is the range where the mouth is.
+// reach is how far the talker is heard by an ear in the same place. at is the range where the mouth is.
 func (r *row) reach(ear *world.Pose, at, factor float64) float64 {
 	return gain.Reach(at, gain.At(r.zones, r.base, ear.X, ear.Y, ear.Z), factor)
 }

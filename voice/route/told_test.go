@@ -8,7 +8,7 @@ import (
 )
 
 // TestDeclaredRoutesWaitAndRevokedOnesDoNot: a voice that is declared is given to nobody who has not been told of its
-// speaker, and is gone at once when it is taken away. What a listener has been told counts for that speaker alone, and only
+// talker, and is gone at once when it is taken away. What a listener has been told counts for that talker alone, and only
 // as long as it is shown.
 func TestDeclaredRoutesWaitAndRevokedOnesDoNot(t *testing.T) {
 	r := newRoom(t, Policy{})

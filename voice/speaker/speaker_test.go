@@ -351,7 +351,7 @@ func TestPlayKeepsThePace(t *testing.T) {
 			t.Errorf("a second took %v", took)
 		}
 		for i, f := range a.got {
-			if f.Kind != route.Channel || f.Channel != c.ID() || f.Speaker != uuid.Nil || f.Seq != int64(i) || f.Stream != a.got[0].Stream ||
+			if f.Kind != route.Channel || f.Channel != c.ID() || f.Talker != uuid.Nil || f.Seq != int64(i) || f.Stream != a.got[0].Stream ||
 				f.Stream <= 0 || f.Opus[1] != byte(i) || f.DX != -4 || f.Gain != gain.Level(1, 16, 16) {
 				t.Fatalf("frame %d: %+v", i, f)
 			}
@@ -553,7 +553,7 @@ func TestOneInputAtATime(t *testing.T) {
 				t.Fatalf("input %d: %d frames, the first %+v, streams before %v", i, len(got), got[0], streams)
 			}
 			for _, f := range got {
-				if f.Stream != got[0].Stream || (f.Speaker == b.Player.ID) != (i%3 == 2) {
+				if f.Stream != got[0].Stream || (f.Talker == b.Player.ID) != (i%3 == 2) {
 					t.Errorf("input %d: %+v", i, f)
 				}
 			}
@@ -592,7 +592,7 @@ func TestRelay(t *testing.T) {
 			t.Fatal("the origin hears itself")
 		}
 		got := to.take()
-		if len(got) != 1 || got[0].Speaker != from.Player.ID || got[0].Channel != c.ID() || got[0].Stream <= 0 || got[0].Opus[1] != 3 {
+		if len(got) != 1 || got[0].Talker != from.Player.ID || got[0].Channel != c.ID() || got[0].Stream <= 0 || got[0].Opus[1] != 3 {
 			t.Fatalf("%+v", got)
 		}
 		return got[0]

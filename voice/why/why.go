@@ -12,22 +12,22 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Answer is why a listener hears a speaker's microphone at one moment, or the first check that keeps it from it.
+// Answer is why a listener hears a talker's microphone at one moment, or the first check that keeps it from it.
 type Answer struct {
-	Speaker, Listener string // their names, or UUIDs of players who are not on the network
+	Talker, Listener string // their names, or UUIDs of players who are not on the network
 	// Whether they have a voice connection. Without both the rest is empty.
-	SpeakerHere, ListenerHere bool
+	TalkerHere, ListenerHere bool
 
 	route.Why
-	Mute                        mute.State // of the speaker
-	SpeakerGroup, ListenerGroup string     // with its type; empty: none
-	Sight                       world.Why  // what the listener is shown of the speaker
+	Mute                       mute.State // of the talker
+	TalkerGroup, ListenerGroup string     // with its type; empty: none
+	Sight                      world.Why  // what the listener is shown of the talker
 
 	Asked time.Time
 }
 
-// Heard tells whether the listener hears the speaker.
-func (w *Answer) Heard() bool { return w.SpeakerHere && w.ListenerHere && w.Verdict.Heard() }
+// Heard tells whether the listener hears the talker.
+func (w *Answer) Heard() bool { return w.TalkerHere && w.ListenerHere && w.Verdict.Heard() }
 
 // Clause is a part of the sentence that says why: the name of a text, and what stands in it, each value behind its name.
 type Clause struct {
@@ -39,21 +39,21 @@ type Clause struct {
 func (w Answer) Clauses() (all []Clause) {
 	say := func(text string, values ...string) { all = append(all, Clause{text, values}) }
 	switch {
-	case !w.SpeakerHere:
-		say("absent", "player", w.Speaker)
+	case !w.TalkerHere:
+		say("absent", "player", w.Talker)
 		return all
 	case !w.ListenerHere:
 		say("absent", "player", w.Listener)
 		return all
 	}
-	both := []string{"speaker", w.Speaker, "listener", w.Listener}
+	both := []string{"speaker", w.Talker, "listener", w.Listener}
 	if w.Heard() {
 		say("yes", both...)
 	} else {
 		say("no", both...)
 	}
 	blocks := func(n float64) string { return strconv.FormatFloat(n, 'f', 1, 64) }
-	here, there := w.Why.Speaker, w.Why.Listener
+	here, there := w.Why.Talker, w.Why.Listener
 	switch w.Verdict {
 	case route.ByDistance, route.OutOfRange:
 		if w.Heard() {
@@ -64,7 +64,7 @@ func (w Answer) Clauses() (all []Clause) {
 			say(w.Tier.String())
 		}
 	case route.ByGroup:
-		say("group", "group", w.SpeakerGroup)
+		say("group", "group", w.TalkerGroup)
 	case route.ByDeclaration:
 		say("declared")
 	case route.ServerMuted:
@@ -81,7 +81,7 @@ func (w Answer) Clauses() (all []Clause) {
 		}
 	case route.MayNotSpeak:
 		say("may-not-speak", both...)
-	case route.Himself:
+	case route.Self:
 		say("self")
 	case route.Deaf:
 		say("deafened", both...)
@@ -96,7 +96,7 @@ func (w Answer) Clauses() (all []Clause) {
 	case route.SpectatorRule:
 		say("spectator", both...)
 	case route.GroupRule:
-		for i, g := range []string{w.SpeakerGroup, w.ListenerGroup} {
+		for i, g := range []string{w.TalkerGroup, w.ListenerGroup} {
 			if g == "" {
 				say([]string{"ungrouped", "and-ungrouped"}[i], "player", both[2*i+1])
 			} else {
@@ -106,7 +106,7 @@ func (w Answer) Clauses() (all []Clause) {
 	case route.ElsewhereWorld:
 		switch {
 		case here == nil:
-			say("nowhere", "player", w.Speaker)
+			say("nowhere", "player", w.Talker)
 		case there == nil:
 			say("nowhere", "player", w.Listener)
 		case here.Backend != there.Backend:
@@ -124,9 +124,9 @@ func (w Answer) Clauses() (all []Clause) {
 	return all
 }
 
-// hidden says why a listener is not shown a speaker.
+// hidden says why a listener is not shown a talker.
 func (w *Answer) hidden(say func(text string, values ...string), both []string) {
-	here, there, x := w.Why.Speaker, w.Why.Listener, &w.Sight
+	here, there, x := w.Why.Talker, w.Why.Listener, &w.Sight
 	switch {
 	case here != nil && there != nil && here.Backend != there.Backend:
 		say("servers", "from", here.Backend, "to", there.Backend)

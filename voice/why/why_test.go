@@ -16,8 +16,8 @@ func TestEveryVerdictIsExplained(t *testing.T) {
 	said := map[string]route.Verdict{}
 	for v := route.ByDistance; v <= route.OutOfRange; v++ {
 		w := Answer{
-			Speaker: "Ann", Listener: "Bob", SpeakerHere: true, ListenerHere: true, SpeakerGroup: "red",
-			Why: route.Why{Verdict: v, Speaker: here, Listener: here, Level: 255},
+			Talker: "Ann", Listener: "Bob", TalkerHere: true, ListenerHere: true, TalkerGroup: "red",
+			Why: route.Why{Verdict: v, Talker: here, Listener: here, Level: 255},
 		}
 		all := w.Clauses()
 		both := []string{"speaker", "Ann", "listener", "Bob"}
@@ -30,7 +30,7 @@ func TestEveryVerdictIsExplained(t *testing.T) {
 		}
 		said[text] = v
 	}
-	for _, w := range []Answer{{Speaker: "Ann", Listener: "Bob", ListenerHere: true}, {Speaker: "Bob", Listener: "Ann", SpeakerHere: true}} {
+	for _, w := range []Answer{{Talker: "Ann", Listener: "Bob", ListenerHere: true}, {Talker: "Bob", Listener: "Ann", TalkerHere: true}} {
 		if got := fmt.Sprint(w.Clauses()); got != "[{absent [player Ann]}]" {
 			t.Errorf("%+v: %s", w, got)
 		}
