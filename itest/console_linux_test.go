@@ -44,7 +44,7 @@ func TestConsole(t *testing.T) {
 	x.Await("Players online: 0.")
 	x.Type("earshot re\t\r")
 	x.Await("earshot reload")
-	x.Await("Read again: nothing has changed.")
+	x.Await("Reloaded: nothing changed.")
 	x.Type("/earshot dump\r")
 	x.Await("Written to " + p.dir)
 
@@ -194,7 +194,7 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	p.write(fmt.Sprintf("online: false\nvoice: {domains: {radio: [%s, %s]}}\n", ann.id, bob.id))
 	x.Await("the configuration was read again")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so.")
-	says("voice domain delete radio", "The configuration says so: take it out of voice.domains there.")
+	says("voice domain delete radio", "This comes from the configuration: take it out of voice.domains there.")
 	p.write("online: false\n")
 	x.Await("the configuration was read again")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %: 0.0 blocks away")

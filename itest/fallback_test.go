@@ -143,7 +143,7 @@ permissions:
 		bot.Chat(command)
 		bot.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, answer) })
 	}
-	says(ann, "/earshot drain A", "Server a gets no new players")
+	says(ann, "/earshot drain A", "Server a takes no new players")
 	cid := bots.Join(p.addr, "Cid")
 	b.Joined("Cid")
 	says(cid, "/server a", "is being drained")

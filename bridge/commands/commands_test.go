@@ -236,11 +236,11 @@ func TestCommands(t *testing.T) {
 		{"", "ping x", []string{"There is no player x here."}, nil},
 		{"", "ping", []string{"Only somebody in the game can do that."}, nil},
 
-		{"", "transfer all other.example.org", []string{"Too old a game to be transferred, before 1.20.5: jeb_, alice.", "On the way to other.example.org: 2."}, []string{"Notch: transfer other.example.org 25565", "new: transfer other.example.org 25565"}},
+		{"", "transfer all other.example.org", []string{"These clients are too old to be transferred (1.20.5 or later needed): jeb_, alice.", "On the way to other.example.org: 2."}, []string{"Notch: transfer other.example.org 25565", "new: transfer other.example.org 25565"}},
 		{"", "transfer Notch 10.0.0.1:25570", []string{"On the way to 10.0.0.1:25570: 1."}, []string{"Notch: transfer 10.0.0.1 25570"}},
 		{"", "transfer Notch [2001:db8::1]:25570", []string{"On the way to [2001:db8::1]:25570: 1."}, []string{"Notch: transfer 2001:db8::1 25570"}},
 		{"", "transfer Notch 2001:db8::1", []string{"On the way to 2001:db8::1: 1."}, []string{"Notch: transfer 2001:db8::1 25565"}},
-		{"", "transfer jeb_ x", []string{"Too old a game to be transferred, before 1.20.5: jeb_."}, nil},
+		{"", "transfer jeb_ x", []string{"These clients are too old to be transferred (1.20.5 or later needed): jeb_."}, nil},
 		{"", "transfer +empty x", []string{"There is nobody to transfer."}, nil},
 		{"", "transfer Notch a:0", []string{"a:0 is no address: write host or host:port."}, nil},
 		{"", "transfer Notch a:65536", []string{"a:65536 is no address: write host or host:port."}, nil},
@@ -308,7 +308,7 @@ func TestFailures(t *testing.T) {
 	cfg.Program.Reload = func(context.Context) ([]string, []string, error) { return nil, nil, nil }
 	src := &source{}
 	must(t, cfg).Execute(t.Context(), src, "earshot reload")
-	if got := src.answers(); !slices.Equal(got, []string{"Read again: nothing has changed."}) {
+	if got := src.answers(); !slices.Equal(got, []string{"Reloaded: nothing changed."}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -624,7 +624,7 @@ func TestServerElsewhere(t *testing.T) {
 // without it; those with it, and who drains servers, see no difference.
 func TestRestrictedServers(t *testing.T) {
 	for _, c := range []struct{ text, with, without string }{
-		{"server survival", "To Survival", "Server Survival is not for everybody: it takes the permission earshot.server.survival."},
+		{"server survival", "To Survival", "Server Survival is not for everybody: you need the permission earshot.server.survival."},
 		{"server nowhere", "Servers: lobby, Survival, broken, empty.", "Servers: lobby, broken, empty."},
 		{"server", "Survival", "-Survival"},
 		{"glist", "Players online: 4.", "Players online: 3."},
@@ -635,7 +635,7 @@ func TestRestrictedServers(t *testing.T) {
 		{"send alice survival", "On the way to Survival: 1.", "is not for everybody"},
 		{"send +survival lobby", "On the way to lobby: 1.", "is not for everybody"},
 		{"hub", "To Survival", "To lobby"},
-		{"earshot drain survival", "gets no new players", "gets no new players"},
+		{"earshot drain survival", "takes no new players", "takes no new players"},
 	} {
 		for _, may := range []bool{true, false} {
 			n, cfg, _ := drained()

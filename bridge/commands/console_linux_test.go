@@ -150,7 +150,7 @@ func TestConsolePipe(t *testing.T) {
 	expect("There is no command nope. Type help for a list.")
 	fmt.Fprint(in, "help\n")
 	expect("/server [server]: takes you to a server, or lists the servers")
-	for !strings.HasPrefix(out.Text(), "What a command can do that has parts: help voice") {
+	for !strings.HasPrefix(out.Text(), "For the parts of a command, type: help voice") {
 		if strings.HasPrefix(out.Text(), "There is no") || !out.Scan() {
 			t.Fatal("no end of the list")
 		}

@@ -98,33 +98,33 @@ func TestDomains(t *testing.T) {
 		"voice domain delete red", "voice domain delete red", "voice domain delete fixed", "voice domain delete fixed", "voice domain delete", "voice domain list"),
 		"Type /voice domain <create|delete|add|remove|list>.", "Type /voice domain <create|delete|add|remove|list>.", "Type /voice domain create <domain> [player …].",
 		"The domain red is there. Members: 3.", "There is a domain red already.",
-		"The domain blue is there. Members: 0.", "There is a domain fixed already.", "Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "That did not work: \""+long+"\" is no name for a domain: write 1 to 64 bytes without blanks",
-		"Notch is in the domain red already.", "In the domain blue now: Notch, jeb_.", "There is no domain none. Those that there are: /voice domain list.", "Type /voice domain add <domain> <player …>.",
-		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.",
+		"The domain blue is there. Members: 0.", "There is a domain fixed already.", "Nobody called Bob is or was here. For a player who has never been here, use the UUID.", "That did not work: \""+long+"\" is no name for a domain: write 1 to 64 bytes without blanks",
+		"Notch is in the domain red already.", "In the domain blue now: Notch, jeb_.", "There is no domain none. /voice domain list lists them.", "Type /voice domain add <domain> <player …>.",
+		"Nobody called Bob is or was here. For a player who has never been here, use the UUID.",
 		"jeb_ is in the domain fixed already.", "In the domain fixed now: Notch.",
-		"blue (2): Notch, jeb_", "fixed (2): Notch, jeb_", "red (3): "+absent.String()+", Notch, jeb_", "blue (2): Notch, jeb_", "There is no domain none. Those that there are: /voice domain list.", "Type /voice domain list [domain].",
-		"No longer in the domain red: "+absent.String()+".", absent.String()+" is not in the domain red.", "The configuration says so: take it out of voice.domains there.", "No longer in the domain fixed: Notch.",
-		"There is no domain none. Those that there are: /voice domain list.",
-		"The domain red is gone.", "There is no domain red. Those that there are: /voice domain list.", "What was added to the domain fixed is gone. What the configuration says of it stays.",
-		"The configuration says so: take it out of voice.domains there.", "Type /voice domain delete <domain>.", "blue (2): Notch, jeb_", "fixed (1): jeb_")
+		"blue (2): Notch, jeb_", "fixed (2): Notch, jeb_", "red (3): "+absent.String()+", Notch, jeb_", "blue (2): Notch, jeb_", "There is no domain none. /voice domain list lists them.", "Type /voice domain list [domain].",
+		"No longer in the domain red: "+absent.String()+".", absent.String()+" is not in the domain red.", "This comes from the configuration: take it out of voice.domains there.", "No longer in the domain fixed: Notch.",
+		"There is no domain none. /voice domain list lists them.",
+		"The domain red is gone.", "There is no domain red. /voice domain list lists them.", "What was added to the domain fixed is gone. What the configuration says about it stays.",
+		"This comes from the configuration: take it out of voice.domains there.", "Type /voice domain delete <domain>.", "blue (2): Notch, jeb_", "fixed (1): jeb_")
 }
 
 func TestListensAndEdges(t *testing.T) {
 	_, g, c := voiced(t)
 	says(t, c, "voice domain create red")
-	fix(t, g, relation.Declarations{Listens: []relation.Listen{{Listener: notch, Domain: "red"}}, Edges: []relation.Edge{{Speaker: notch, Listener: jeb}}})
+	fix(t, g, relation.Declarations{Listens: []relation.Listen{{Listener: notch, Domain: "red"}}, Edges: []relation.Edge{{Talker: notch, Listener: jeb}}})
 	same(t, "listen", says(t, c, "voice listen", "voice listen add jeb_ red", "voice listen add jeb_ red", "voice listen add notch red", "voice listen add jeb_ typo", "voice listen add Bob red", "voice listen add jeb_",
 		"voice listen list", "voice listen remove jeb_ typo", "voice listen remove jeb_ typo", "voice listen remove notch red"),
 		"Type /voice listen <add|remove|list>.", "jeb_ hears the domain red, and is not heard by it.", "jeb_ listens to the domain red already.", "Notch listens to the domain red already.",
 		"jeb_ hears the domain typo, and is not heard by it.", "There is no domain typo: jeb_ hears nothing until /voice domain create makes it.",
-		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Type /voice listen add <player> <domain>.",
+		"Nobody called Bob is or was here. For a player who has never been here, use the UUID.", "Type /voice listen add <player> <domain>.",
 		"Notch listens to red", "jeb_ listens to red", "jeb_ listens to typo", "jeb_ no longer listens to the domain typo.", "jeb_ does not listen to the domain typo.",
-		"The configuration says so: take it out of voice.listens there.")
+		"This comes from the configuration: take it out of voice.listens there.")
 	same(t, "edge", says(t, c, "voice edge add jeb_ notch", "voice edge add jeb_ notch", "voice edge add notch jeb_", "voice edge add notch NOTCH", "voice edge add notch Bob", "voice edge list", "voice edge remove jeb_ notch",
 		"voice edge remove jeb_ notch", "voice edge remove notch jeb_", "voice edge remove notch"),
-		"Notch hears jeb_, wherever both are.", "There is an edge from jeb_ to Notch already.", "There is an edge from Notch to jeb_ already.", "Nobody hears himself: name two players.",
-		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "jeb_ hears Notch", "Notch hears jeb_", "The edge from jeb_ to Notch is gone.", "There is no edge from jeb_ to Notch.",
-		"The configuration says so: take it out of voice.edges there.", "Type /voice edge remove <speaker> <listener>.")
+		"Notch hears jeb_, wherever both are.", "There is an edge from jeb_ to Notch already.", "There is an edge from Notch to jeb_ already.", "Nobody hears their own voice: name two players.",
+		"Nobody called Bob is or was here. For a player who has never been here, use the UUID.", "jeb_ hears Notch", "Notch hears jeb_", "The edge from jeb_ to Notch is gone.", "There is no edge from jeb_ to Notch.",
+		"This comes from the configuration: take it out of voice.edges there.", "Type /voice edge remove <talker> <listener>.")
 	_, _, c = voiced(t)
 	same(t, "none", says(t, c, "voice domain list", "voice listen list", "voice edge list", "voice speaker list"), "There are no domains.", "Nobody listens to a domain.", "There are no edges.", "There are no speakers.")
 }
@@ -132,7 +132,7 @@ func TestListensAndEdges(t *testing.T) {
 func TestSpeakers(t *testing.T) {
 	n, g, c := voiced(t)
 	there := "Say where: write server, world, x, y and z behind the name, or stand there yourself."
-	noSpeaker := "There is no speaker none. Those that there are: /voice speaker list."
+	noSpeaker := "There is no speaker none. /voice speaker list lists them."
 	same(t, "speaker", says(t, c, "voice speaker", "voice speaker create Stage", "voice speaker create Stage LOBBY the_end 1 -2.5 3e1", "voice speaker create stage lobby w 1 2 3", "voice speaker create x nowhere w 1 2 3",
 		"voice speaker create x lobby w 1 2 NaN", "voice speaker create x lobby w 1 2 1e9", "voice speaker create x 1 2 3", "voice speaker create § lobby w 1 2 3",
 		"voice speaker move STAGE 4 5 6", "voice speaker move stage", "voice speaker move stage 1 2", "voice speaker move none 1 2 3",
@@ -147,13 +147,13 @@ func TestSpeakers(t *testing.T) {
 		"Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 16", "101 is no number from 0 to 100.", "-1 is no number from 0 to 100.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5",
 		"0 is no number from 1 to 1024.", noSpeaker, "Type /voice speaker range <speaker> <blocks>.",
 		"Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, for Notch, jeb_", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, for nobody",
-		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5",
+		"Nobody called Bob is or was here. For a player who has never been here, use the UUID.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5",
 		"Stage plays song.mp3.", "Stage plays song.mp3 over and over.",
 		"Stage plays gong.opus, which lasts 1m30s.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays gong.opus",
 		"Stage plays two words.opus, which lasts 1m30s, over and over.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, plays two words.opus over and over",
 		"That did not work: there is no file none.opus", "Type /voice speaker play <speaker> <file> [loop].",
-		"Stage carries the voice of Notch, to those who may hear him: on his server, or by a group or a declared voice.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, carries the voice of Notch",
-		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Stage is silent.", "Stage plays nothing.", noSpeaker, "The speaker Stage is gone.", noSpeaker)
+		"Stage carries the voice of Notch to everybody who may hear them: on their server, or by a group or a declared voice.", "Stage: lobby minecraft:the_end 4 5 6, volume 80 %, range 40.5, carries the voice of Notch",
+		"Nobody called Bob is or was here. For a player who has never been here, use the UUID.", "Stage is silent.", "Stage plays nothing.", noSpeaker, "The speaker Stage is gone.", noSpeaker)
 	src := &source{player: n.players[slices.IndexFunc(n.players, func(p *player) bool { return p.name == "Notch" })]}
 	c.Execute(t.Context(), src, "voice speaker create Here")
 	same(t, "where he stands", src.answers(), "Here: lobby minecraft:overworld 1.23 64 -3, volume 100 %, range 16")
@@ -249,7 +249,7 @@ func TestNamesOfThePast(t *testing.T) {
 	other := uuid.MustParse("4566e69f-c907-48ee-8d71-d7ba5aa00d20")
 	cfg.Voice, cfg.Past = g, past{{absent, "Gone", day}, {other, "Twin", day}, {uuid.Max, "Twin", day}, {jeb, "Notch", day}}
 	c := must(t, cfg)
-	which := "Several players were called twin. Write the UUID of the one you mean: " +
+	which := "Several players were called twin. Use the UUID of the one you mean: " +
 		other.String() + " (2026-03-01), " + uuid.Max.String() + " (2026-03-01)."
 	same(t, "answers", says(t, c, "voice mute gone 1h", "voice mutes", "voice unmute GONE", "voice unmute gone", "voice mute twin", "voice unmute twin",
 		"voice mute "+other.String(), "voice unmute twin", "voice mute notch", "voice domain create red gone", "voice domain list",

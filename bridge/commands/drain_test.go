@@ -26,7 +26,7 @@ func drained() (n *network, cfg Config, did *[]string) {
 
 // TestDrain: who may drain a server can say on, move and off, and everything that shows servers shows it.
 func TestDrain(t *testing.T) {
-	const on, off = "Server Survival gets no new players", "Server Survival gets players again"
+	const on, off = "Server Survival takes no new players", "Server Survival gets players again"
 	for _, c := range []struct{ who, text, answer, did string }{
 		{"", "earshot drain SURVIVAL", on, "Survival true false"},
 		{"", "earshot drain survival on", on, "Survival true false"},

@@ -56,7 +56,7 @@ func someGroups() []group.Info {
 
 func TestGroups(t *testing.T) {
 	_, g, c := voiced(t)
-	same(t, "none", says(t, c, "voice group list", "voice group info x"), "There are no groups.", "There is no group x. Those that there are: /voice group list.")
+	same(t, "none", says(t, c, "voice group list", "voice group info x"), "There are no groups.", "There is no group x. /voice group list lists them.")
 	g.groups = someGroups()
 	same(t, "groups", says(t, c, "voice group", "voice group list", "voice group info RED", "voice group info red team", "voice group info red x", "voice group info "+(uuid.UUID{2}).String(), "voice group info",
 		"voice group rename red team Blue Team", "voice group rename red", "voice group rename red Blue Team", "voice group rename none x", "voice group rename red "+strings.Repeat("x", 25),
@@ -65,11 +65,11 @@ func TestGroups(t *testing.T) {
 		"Red: normal, members: 2, with a password", "Red  Team: open, members: 0, persistent",
 		"Red: normal, members: 2, with a password", "Owner: jeb_. Id: "+(uuid.UUID{1}).String(), "Members: Notch, jeb_",
 		"Red  Team: open, members: 0, persistent", "Owner: "+absent.String()+". Id: "+(uuid.UUID{2}).String(), "Last used: 2026-03-01",
-		"There is no group red x. Those that there are: /voice group list.",
+		"There is no group red x. /voice group list lists them.",
 		"Red  Team: open, members: 0, persistent", "Owner: "+absent.String()+". Id: "+(uuid.UUID{2}).String(), "Last used: 2026-03-01",
 		"Type /voice group info <group>.",
-		"The group Red  Team is called Blue Team now.", "Type /voice group rename <group> <name>.", "There is a group already that is called Blue Team, or looks like it.",
-		"There is no group none x. Those that there are: /voice group list.", strings.Repeat("x", 25)+" is no name for a group: 1 to 24 characters that can be seen.",
-		"Notch is no longer in the group Red.", "Notch is in no group.", "Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Type /voice group kick <player>.",
-		"There is no group blue. Those that there are: /voice group list.", "The group Blue Team is gone.", "The group Red is gone.", "There are no groups.")
+		"The group Red  Team is called Blue Team now.", "Type /voice group rename <group> <name>.", "Another group is called Blue Team, or something that looks like it.",
+		"There is no group none x. /voice group list lists them.", strings.Repeat("x", 25)+" is no name for a group: 1 to 24 characters that can be seen.",
+		"Notch is no longer in the group Red.", "Notch is in no group.", "Nobody called Bob is or was here. For a player who has never been here, use the UUID.", "Type /voice group kick <player>.",
+		"There is no group blue. /voice group list lists them.", "The group Blue Team is gone.", "The group Red is gone.", "There are no groups.")
 }

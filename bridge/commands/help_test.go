@@ -45,14 +45,14 @@ func TestHelpHasOnlyWhatOneMayUse(t *testing.T) {
 		return src.answers()
 	}
 	same(t, "whoever reloads", help([]string{"earshot.command.earshot.reload"}, "earshot help"),
-		"/earshot: looks after this program: its version, state and settings", "What a command can do that has parts: /earshot help voice.")
+		"/earshot: looks after this program: its version, state and settings", "For the parts of a command, type: /earshot help voice.")
 	same(t, "of what there is", help([]string{"earshot.command.earshot.reload"}, "earshot help earshot"),
 		"/earshot reload: reads the settings again", "/earshot help [command]: says what commands do")
 	same(t, "by its own permission", help([]string{"earshot.command.earshot.help", "earshot.command.find"}, "earshot help"),
 		"/find <player>: says which server a player is on", "/earshot: looks after this program: its version, state and settings",
-		"What a command can do that has parts: /earshot help voice.")
+		"For the parts of a command, type: /earshot help voice.")
 	same(t, "of voice", help([]string{"earshot.command.earshot.help", "earshot.command.voice.why"}, "earshot help /voice"),
-		"/voice why <speaker> <listener>: says why one player hears another, or does not")
+		"/voice why <talker> <listener>: says why one player hears another, or does not")
 	same(t, "of what one may not use", help([]string{"earshot.command.earshot.help"}, "earshot help find"), "There is no command find. Type help for a list.")
 	same(t, "without any", help([]string{"earshot.command.find"}, "earshot help"), "not ours")
 }

@@ -42,10 +42,10 @@ func (g *gateway) Unmute(id uuid.UUID) (bool, error) {
 	return len(g.list) < before, g.broken
 }
 func (g *gateway) Mutes() ([]mute.Record, error) { return g.list, g.broken }
-func (g *gateway) Why(speaker, listener uuid.UUID) (why.Answer, error) {
+func (g *gateway) Why(talker, listener uuid.UUID) (why.Answer, error) {
 	return why.Answer{
-		Speaker: fmt.Sprintf("<red>%.4s", speaker), Listener: fmt.Sprintf("%.4s", listener), SpeakerHere: true, ListenerHere: true,
-		Why: route.Why{Verdict: route.Himself},
+		Talker: fmt.Sprintf("<red>%.4s", talker), Listener: fmt.Sprintf("%.4s", listener), TalkerHere: true, ListenerHere: true,
+		Why: route.Why{Verdict: route.Self},
 	}, g.broken
 }
 func (g *gateway) Declare(change func(*relation.Book) error) error { return change(&g.book) }
@@ -58,7 +58,7 @@ func TestWhatIsNotStored(t *testing.T) {
 	_, g, c := voiced(t)
 	g.lost = 2
 	same(t, "with two", says(t, c, "voice mute jeb_"), "jeb_ is muted until unmuted by /voice unmute.",
-		"Changes in force that are not stored yet: 2. A restart before they are would lose them: the server cannot be reached.")
+		"Changes not stored yet: 2. They are in force, but a restart now would lose them: the server cannot be reached.")
 	g.broken = errors.New("closed")
 	if got := says(t, c, "voice unmute jeb_"); len(got) != 1 {
 		t.Errorf("of what is not in force: %q", got)
@@ -123,7 +123,7 @@ func TestMute(t *testing.T) {
 		}
 	})
 	form := " Type /voice mute <player> [duration] [reason] with 30s, 10m, 1h30m or 7d, at most ten years, or with forever."
-	unknown := " is here, or was here before. Of somebody else, write the UUID."
+	unknown := " is or was here. For a player who has never been here, use the UUID."
 	_, g, c := voiced(t)
 	same(t, "refused", says(t, c, "voice mute", "voice mute Bob", "voice mute "+uuid.Nil.String(), "voice mute jeb_ 10", "voice mute jeb_ 11y"),
 		"Type /voice mute <player> [duration] [reason].", "Nobody called Bob"+unknown, "Nobody called "+uuid.Nil.String()+unknown,
@@ -191,8 +191,8 @@ func TestUnmute(t *testing.T) {
 	same(t, "unmute", says(t, c, "voice unmute Jeb_", "voice unmute jeb_", "voice unmute gone", "voice unmute "+absent.String(), "voice unmute notch",
 		"voice unmute Bob", "voice unmute", "voice unmute jeb_ now", "voice unmute "+uuid.Nil.String()),
 		"The mute of jeb_ is lifted.", "jeb_ is not muted.", "The mute of Gone is lifted.", absent.String()+" is not muted.", "The mute of formerly is lifted.",
-		"Nobody called Bob is here, or was here before. Of somebody else, write the UUID.", "Type /voice unmute <player>.", "Type /voice unmute <player>.",
-		"Nobody called "+uuid.Nil.String()+" is here, or was here before. Of somebody else, write the UUID.")
+		"Nobody called Bob is or was here. For a player who has never been here, use the UUID.", "Type /voice unmute <player>.", "Type /voice unmute <player>.",
+		"Nobody called "+uuid.Nil.String()+" is or was here. For a player who has never been here, use the UUID.")
 	if len(g.list) != 1 || g.list[0].Player != uuid.Nil {
 		t.Errorf("left: %+v", g.list)
 	}
@@ -200,12 +200,12 @@ func TestUnmute(t *testing.T) {
 
 func TestMuteAll(t *testing.T) {
 	_, g, c := voiced(t)
-	same(t, "on", says(t, c, "voice muteall ON"), "Everybody is muted who is not exempt, until you type /voice muteall off.")
+	same(t, "on", says(t, c, "voice muteall ON"), "Everybody who is not exempt is muted until you type /voice muteall off.")
 	if len(g.list) != 1 || g.list[0] != (mute.Record{By: "console"}) {
 		t.Errorf("%+v", g.list)
 	}
 	same(t, "off", says(t, c, "voice muteall off", "voice muteall off", "voice muteall", "voice muteall maybe"),
-		"The mute of everybody is lifted. Those of single players stay: /voice mutes.", "There is no mute of everybody.",
+		"The mute of everybody is lifted. Mutes of single players stay: /voice mutes lists them.", "There is no mute of everybody.",
 		"Type /voice muteall <on|off>.", "Type /voice muteall <on|off>.")
 	if len(g.list) != 0 {
 		t.Errorf("%+v", g.list)
@@ -233,9 +233,9 @@ func TestMutes(t *testing.T) {
 
 func TestWhy(t *testing.T) {
 	_, _, c := voiced(t)
-	want := fmt.Sprintf("%.4s does not hear <red>%.4s: nobody hears himself.", jeb, notch)
+	want := fmt.Sprintf("%.4s does not hear <red>%.4s: nobody hears their own voice.", jeb, notch)
 	same(t, "why", says(t, c, "voice why NOTCH jeb_", "voice why "+notch.String()+" "+jeb.String(), "voice why Notch", "voice why Notch Bob", "voice why "+absent.String()+" jeb_", "voice why Notch jeb_ x"),
-		want, want, "Type /voice why <speaker> <listener>.", "There is no player Bob here.", "There is no player "+absent.String()+" here.", "Type /voice why <speaker> <listener>.")
+		want, want, "Type /voice why <talker> <listener>.", "There is no player Bob here.", "There is no player "+absent.String()+" here.", "Type /voice why <talker> <listener>.")
 }
 
 func TestVoiceErrors(t *testing.T) {

@@ -30,27 +30,27 @@ func TestWhyInWords(t *testing.T) {
 		set  func(w *why.Answer)
 		want string
 	}{
-		{func(w *why.Answer) { w.SpeakerHere = false }, "Ann has no voice connection"},
+		{func(w *why.Answer) { w.TalkerHere = false }, "Ann has no voice connection"},
 		{func(w *why.Answer) { w.ListenerHere = false }, "Bob has no voice connection"},
 		{func(w *why.Answer) { w.Verdict = route.ByDistance }, "Bob hears Ann at 50 %: 7.2 blocks away, and the range is 48.0"},
 		{func(w *why.Answer) { w.Tier = talk.Shout }, "Bob hears Ann at 50 %: 7.2 blocks away, and the range is 48.0, with a shout"},
 		{func(w *why.Answer) { w.Verdict, w.Tier = route.OutOfRange, talk.Whisper }, no + "7.2 blocks away, and the range is 48.0, with a whisper"},
-		{func(w *why.Answer) { w.Verdict, w.SpeakerGroup = route.ByGroup, `"a" (OPEN)` }, `Bob hears Ann at 100 %, from anywhere: both are in the group "a" (OPEN)`},
+		{func(w *why.Answer) { w.Verdict, w.TalkerGroup = route.ByGroup, `"a" (OPEN)` }, `Bob hears Ann at 100 %, from anywhere: both are in the group "a" (OPEN)`},
 		{func(w *why.Answer) { w.Verdict = route.ByDeclaration }, "Bob hears Ann at 100 %, from anywhere: a domain, a listen or an edge says so"},
 		{func(w *why.Answer) { w.Verdict = route.ServerMuted }, no + "Ann is muted"},
 		{func(w *why.Answer) {
 			w.Verdict, w.Mute = route.ServerMuted, mute.State{Kind: talk.MutedServer, Until: time.Time{}.Add(90 * time.Second), Reason: "<red>noise"}
 		}, no + "everybody is muted, for 90 s more, for: <red>noise"},
 		{func(w *why.Answer) { w.Verdict = route.MayNotSpeak }, no + "Ann lacks socketsvc.speak"},
-		{func(w *why.Answer) { w.Verdict = route.Himself }, no + "nobody hears himself"},
-		{func(w *why.Answer) { w.Verdict = route.Deaf }, no + "Bob has deafened himself"},
+		{func(w *why.Answer) { w.Verdict = route.Self }, no + "nobody hears their own voice"},
+		{func(w *why.Answer) { w.Verdict = route.Deaf }, no + "Bob is deafened"},
 		{func(w *why.Answer) { w.Verdict = route.MayNotListen }, no + "Bob lacks socketsvc.listen"},
 		{func(w *why.Answer) { w.Verdict = route.Hidden }, no + "the server hides Ann from Bob"},
 		{func(w *why.Answer) { w.Verdict, w.Why.Listener = route.Hidden, arena }, no + "they are on different servers, survival and arena"},
 		{func(w *why.Answer) {
 			w.Verdict = route.Hidden
 			w.Sight = world.Why{Cause: world.Unlisted, Server: "main", Witnesses: 3, Blind: 3, Vanished: true}
-		}, no + "on main neither the player list of Bob nor their world has Ann, who is 00000000-0000-0000-0000-000000000000 there; of 3 players whom Ann sees, 3 are not shown the one who speaks: vanished"},
+		}, no + "on main, Ann (00000000-0000-0000-0000-000000000000 there) is neither on the player list of Bob nor in their world; Ann sees 3 players and is hidden from 3 of them: vanished"},
 		{func(w *why.Answer) {
 			w.Verdict, w.Sight = route.Hidden, world.Why{Cause: world.Removed, Server: "main"}
 		}, no + "main has taken the body of Ann away from Bob, who is seen all the same (missing-bodies)"},
@@ -65,15 +65,15 @@ func TestWhyInWords(t *testing.T) {
 		}, no + "there are two worlds named overworld: their seeds differ"},
 		{func(w *why.Answer) { w.Verdict = route.Untold }, no + "Bob has not received the roster with Ann on it yet"},
 		{func(w *why.Answer) { w.Verdict = route.SpectatorRule }, no + "Ann is a spectator"},
-		{func(w *why.Answer) { w.Verdict, w.SpeakerGroup = route.GroupRule, `"a" (OPEN)` }, no + `Ann is in the group "a" (OPEN), Bob in no group`},
+		{func(w *why.Answer) { w.Verdict, w.TalkerGroup = route.GroupRule, `"a" (OPEN)` }, no + `Ann is in the group "a" (OPEN), Bob in no group`},
 		{func(w *why.Answer) { w.Verdict, w.ListenerGroup = route.GroupRule, `"b" (NORMAL)` }, no + `Ann is in no group, Bob in the group "b" (NORMAL)`},
 		{func(w *why.Answer) { w.Verdict, w.Why.Listener = route.ElsewhereWorld, there }, no + "Ann is in survival/overworld, Bob in survival/nether"},
-		{func(w *why.Answer) { w.Verdict, w.Why.Speaker = route.ElsewhereWorld, nil }, no + "it is not known where Ann is"},
+		{func(w *why.Answer) { w.Verdict, w.Why.Talker = route.ElsewhereWorld, nil }, no + "it is not known where Ann is"},
 		{func(w *why.Answer) { w.Verdict, w.Why.Listener = route.ElsewhereWorld, nil }, no + "it is not known where Bob is"},
 		{func(w *why.Answer) { w.Verdict = route.NoPosition }, no + "it is not known where one of them stands"},
 	} {
-		w := why.Answer{Speaker: "Ann", Listener: "Bob", SpeakerHere: true, ListenerHere: true,
-			Why: route.Why{Level: 127, Distance: 7.24, Range: 48, Speaker: here, Listener: here}}
+		w := why.Answer{Talker: "Ann", Listener: "Bob", TalkerHere: true, ListenerHere: true,
+			Why: route.Why{Level: 127, Distance: 7.24, Range: 48, Talker: here, Listener: here}}
 		c.set(&w)
 		var got strings.Builder
 		for _, part := range w.Clauses() {
