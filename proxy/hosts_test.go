@@ -147,7 +147,7 @@ func TestPassthrough(t *testing.T) {
 		{767, "world.example", "world", 0, 767}, {767, "A.pack.example.", "pack", 6, 767}, {99999, "b.pack.example", "pack", 6, 99999},
 		{99999, "x.example", "all", 5, 99999}, {1 << 30, "y.example", "all", 5, proto.Max}, {-1, "b.pack.example", "pack", 6, proto.Max},
 	} {
-		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // one that comes too late is not waited for
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) { // a late one counts as lost
 			got := shownBy(t, addr, c.protocol, c.host)
 			if got.Description == c.text && got.Players.Online == c.online && got.Version.Protocol == c.version && (got.ForgeData != nil) == (c.text == "pack") {
 				break

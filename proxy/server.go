@@ -1,5 +1,5 @@
-// Package proxy is the public face of the Minecraft side: one Server that takes connections in, and with Shutdown leaves
-// nothing of them behind.
+// Package proxy is the public face of the Minecraft side: one Server that takes connections in, and leaves nothing of
+// them behind after Shutdown.
 package proxy
 
 import (
@@ -27,14 +27,14 @@ import (
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
-// shutdownWithin is the longest a Shutdown takes, whatever is stuck; the last part of it is for what is left after every
-// socket has been closed.
+// shutdownWithin bounds a Shutdown, whatever is stuck. The last part of it is for what is left after every socket has
+// been closed.
 const (
 	shutdownWithin = 10 * time.Second
 	afterKill      = 2 * time.Second
 )
 
-// Settings are what an administrator may choose. See [session.Settings] for those about players.
+// Settings are an administrator's choices. See [session.Settings] for those about players.
 type Settings struct {
 	session.Settings // Auth, Status and Hosts are made from these:
 
@@ -42,7 +42,7 @@ type Settings struct {
 	Status Status
 	ByHost []Host
 
-	PingCache time.Duration // how long what a server answered to a ping stands; 0: 10 s
+	PingCache time.Duration // how long a server's answer to a ping stands; 0: 10 s
 
 	// Limits on strangers. Rates are per network: an IPv4 /24, an IPv6 /64.
 	Logins  limit.Rate     // login attempts; PerSecond 0: no limit
@@ -57,13 +57,14 @@ type Status struct {
 	HideSample bool // name no players
 }
 
-// Host is what is different by a host name; its [session.Host]'s Status is made from Status, nil: there is no difference.
+// Host holds the differences for one host name. Its [session.Host]'s Status is made from Status; nil: there is no
+// difference.
 type Host struct {
 	session.Host
 	Status *Status
 }
 
-// Dependencies are those whom the sessions ask and tell; see [session.Config]. Each may be nil.
+// Dependencies are the callbacks into the rest of the program; see [session.Config]. Each may be nil.
 type Dependencies struct {
 	Watch    []session.Watch
 	Channels []session.Channels
@@ -75,13 +76,13 @@ type Dependencies struct {
 	Ended    func(e session.Ending, from netip.Addr)
 }
 
-// CheckedSettings are Settings with which nothing can go wrong any more. They are for one Server.
+// CheckedSettings are Settings that have been checked: applying them cannot fail. They are for one Server.
 type CheckedSettings struct {
 	settings Settings
 	server   *Server
 }
 
-// Compile checks settings, and makes of them what takes time. Its errors are for the administrator.
+// Compile checks settings and prepares them for a Server. Its errors are for the administrator.
 func Compile(s Settings) (c *CheckedSettings, err error) {
 	c = &CheckedSettings{settings: s}
 	if c.settings.Settings.Status, err = c.status(s.Status, nil); err != nil {
@@ -104,7 +105,7 @@ func Compile(s Settings) (c *CheckedSettings, err error) {
 	return c, nil
 }
 
-// status makes what is shown by a host name, nil: by those without an entry.
+// status makes the server list entry of a host name; h nil: of all names without an entry.
 func (c *CheckedSettings) status(s Status, h *session.Host) (*status.Status, error) {
 	s.Online = func() int { return c.server.core.Online() }
 	if !s.HideSample {
@@ -124,7 +125,7 @@ func (c *CheckedSettings) status(s Status, h *session.Host) (*status.Status, err
 			continue
 		}
 		if c.settings.Servers[i].Dial != nil {
-			break // the built-in world shows what we show, and nobody gets past it
+			break // the built-in world shows our own entry, and nobody gets past it
 		}
 		servers = append(servers, c.settings.Servers[i])
 	}
@@ -133,11 +134,11 @@ func (c *CheckedSettings) status(s Status, h *session.Host) (*status.Status, err
 	return status.New(s.Config)
 }
 
-// pingWithin is how long servers have to answer a ping that is passed on, and how long the client waits for that.
+// pingWithin bounds the answer of servers to a ping that is passed on, and the client's wait for it.
 const pingWithin = 2 * time.Second
 
-// ask is what the first of some servers that answers says of itself, nil when none does. Behind a Lite host they hear
-// the client's name and whatever protocol it speaks; else strangers would choose what servers are asked.
+// ask returns the answer of the first server that gives one; nil: none does. Behind a Lite host the servers hear the
+// client's name and protocol, whatever it is; elsewhere strangers could choose questions that way.
 func (p *Server) ask(servers []backend.Server, c status.Client, lite bool) *status.Answer {
 	q := backend.Question{Protocol: c.Protocol}
 	if known := proto.Lookup(c.Protocol) != nil; !known && (!lite || c.Protocol < 0) {
@@ -160,7 +161,7 @@ func (p *Server) ask(servers []backend.Server, c status.Client, lite bool) *stat
 // Server is the Minecraft side of the proxy.
 type Server struct {
 	core    *session.Core
-	pongs   *status.Cache // what servers answered to pings
+	pongs   *status.Cache // answers of servers to pings
 	log     *slog.Logger
 	logins  *limit.Networks
 	pings   *limit.Networks
@@ -191,7 +192,7 @@ func New(c *CheckedSettings, d Dependencies, log *slog.Logger) *Server {
 	return p
 }
 
-// Apply puts other settings in force, for everything that is decided from now on; see [session.Core.Apply].
+// Apply puts other settings in force for everything that is decided from now on; see [session.Core.Apply].
 func (p *Server) Apply(c *CheckedSettings) {
 	c.server = p
 	s := &c.settings
@@ -208,12 +209,11 @@ func (p *Server) Apply(c *CheckedSettings) {
 	p.auth = s.Settings.Auth
 }
 
-// Announce tells the clients of all players for whom that has changed which commands there are.
+// Announce tells the clients of all players their commands, where those have changed.
 func (p *Server) Announce() { p.core.Announce() }
 
 // Serve takes connections from ln until ln is closed or Shutdown, which closes it; then it returns nil. Connections are
-// expected to send bytes soon: whoever accepts from a socket directly has no bound on silent ones but that of the
-// handshake.
+// expected to send bytes soon: with a bare socket, only the handshake bounds silent ones.
 func (p *Server) Serve(ln net.Listener) error {
 	p.mu.Lock()
 	if p.closed {
@@ -254,33 +254,33 @@ func (p *Server) Handle(c net.Conn) {
 	p.core.Serve(c)
 }
 
-// Players is a snapshot of the players, in no order.
+// Players returns the players, in no order.
 func (p *Server) Players() []session.Player { return p.core.Players() }
 
-// Player finds a player by UUID, nil when there is none.
+// Player finds a player by UUID; nil: there is none.
 func (p *Server) Player(id uuid.UUID) session.Player { return p.core.Player(id) }
 
-// Online is how many players there are.
+// Online returns the number of players.
 func (p *Server) Online() int { return p.core.Online() }
 
-// Health is what is known of the servers, besides the built-in world, by name.
+// Health returns the facts of all servers except the built-in world, by name.
 func (p *Server) Health() []health.Facts { return p.core.Health() }
 
-// Checks is how many checks of servers have failed so far, and how many were answered.
+// Checks returns how many checks of servers have failed so far, and how many were answered.
 func (p *Server) Checks() (failed, answered uint64) { return p.core.Checks() }
 
-// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers; see
+// Drain sets whether a server is to get no new players, and whether its players are taken to other servers; see
 // [session.Core.Drain].
 func (p *Server) Drain(server string, on, move bool, done func(session.Emptied)) error {
 	return p.core.Drain(server, on, move, done)
 }
 
-// Counters are what has happened so far.
+// Counters returns the counts of what has happened so far.
 func (p *Server) Counters() *session.Counters { return &p.core.Counters }
 
-// Shutdown stops accepting and disconnects everybody with the reason, each in the state it is in. It is over when ctx
-// ends or after ten seconds, whatever is stuck: before that the sockets are closed. An error says that some session has
-// not ended even then.
+// Shutdown stops accepting and disconnects everybody with the reason, each in the state it is in. It ends with ctx or
+// after ten seconds, whatever is stuck: before that it closes the sockets. An error says that some session has not
+// ended even then.
 func (p *Server) Shutdown(ctx context.Context, reason string) error {
 	p.mu.Lock()
 	p.closed = true

@@ -1,5 +1,5 @@
-// Package auth proves who a player is: the encryption exchange of an online login, the question to the session
-// server, and the signed chat keys of 1.19 to 1.19.2.
+// Package auth proves who a player is: the encryption exchange of an online login, the question to the session server,
+// and the signed chat keys of 1.19 to 1.19.2.
 //
 // It promises that hostile clients cannot make it expensive: private-key operations run at most one per core, questions
 // to the session server are bounded in number, time and size, and all of it ends when the client is gone.
@@ -28,7 +28,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// DefaultSessionURL is where the game's own servers ask.
+// DefaultSessionURL is the session server that the game's own servers ask.
 const DefaultSessionURL = "https://sessionserver.mojang.com/session/minecraft/hasJoined"
 
 // What Config means when it says nothing.
@@ -48,8 +48,8 @@ var (
 	ErrKeyInvalid  = errors.New("the client's chat key is not signed by the game's services")
 )
 
-// Reason is what a player is told whose login failed with err, in the words that the client has for it; ok is false when
-// it has none.
+// Reason returns what to tell a player whose login failed with err, in words that the client translates. ok is false
+// when it has none.
 func Reason(err error) (t packet.Text, ok bool) {
 	for _, r := range []struct {
 		err error
@@ -65,14 +65,14 @@ func Reason(err error) (t packet.Text, ok bool) {
 	return packet.Text{}, false
 }
 
-// Config is how players are authenticated. The zero value does as the game's own servers do.
+// Config says how to authenticate players. The zero value does as the game's own servers do.
 type Config struct {
 	// SessionURLs are asked in order until one knows the login. Each is a whole hasJoined address, or only
 	// scheme://host; none: DefaultSessionURL.
 	SessionURLs []string
 	Timeout     time.Duration // for all questions about one login, waiting for a turn included; 0: 10 s
 	Concurrent  int           // questions asked at the same time; 0: 64
-	// SendAddress has the session server refuse players who logged in from another address than they play from.
+	// SendAddress has the session server refuse players who did not log in there from the address they play from.
 	SendAddress bool
 	// RequireKey turns away players of 1.19 to 1.19.2 without a signed chat key.
 	RequireKey  bool
@@ -80,7 +80,7 @@ type Config struct {
 	KeyBits     int            // of our own key, 1024 to 2048; 0: 1024
 }
 
-// Auth authenticates players. All methods may be used at once.
+// Auth authenticates players. Its methods may be called from any goroutine.
 type Auth struct {
 	cfg      Config
 	urls     []*url.URL
@@ -137,7 +137,7 @@ func New(cfg Config) (*Auth, error) {
 	return a, nil
 }
 
-// Close lets go of the connections to the session server; logins that are under way still end as they would.
+// Close drops idle connections to the session server. Logins that are under way end as they would.
 func (a *Auth) Close() { a.http.CloseIdleConnections() }
 
 // Profile is who a player is: the account's own UUID, spelling and properties, not what the client said.
@@ -185,13 +185,13 @@ func (a *Auth) Begin(protocol int32, start packet.LoginStart) (*Login, error) {
 	return l, nil
 }
 
-// Request is what the client has to answer.
+// Request returns the question for the client to answer.
 func (l *Login) Request() packet.EncryptionRequest {
 	return packet.EncryptionRequest{PublicKey: l.auth.der, Token: l.token[:], Authenticate: true}
 }
 
-// Answer checks the client's answer and gives the secret of 16 bytes with which the next byte in either direction is
-// encrypted. Every failure is an ErrEncryption, but for those of ctx; a second answer fails.
+// Answer checks the client's answer and returns the secret of 16 bytes. The next byte in either direction is encrypted
+// with it. Every failure is an ErrEncryption, except those of ctx. A second answer fails.
 func (l *Login) Answer(ctx context.Context, r packet.EncryptionResponse) ([]byte, error) {
 	if l.answered {
 		return nil, fmt.Errorf("%w: answered twice", ErrEncryption)
@@ -217,7 +217,7 @@ func (l *Login) Answer(ctx context.Context, r packet.EncryptionResponse) ([]byte
 	return secret, nil
 }
 
-// decrypt is the expensive part of a login, so no more of it runs at once than there are cores.
+// decrypt runs the expensive part of a login, so no more of them run at once than there are cores.
 func (a *Auth) decrypt(ctx context.Context, b []byte) ([]byte, error) {
 	select {
 	case a.decrypts <- struct{}{}:
@@ -233,7 +233,7 @@ func (a *Auth) decrypt(ctx context.Context, b []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Join asks the session servers whether the client has logged in there with the secret, and so who it is. addr is
+// Join asks the session servers whether the client has logged in there with the secret, and returns who it is. addr is
 // where the client plays from. It fails with ErrUnverified, ErrServersDown, ErrKeyInvalid or what ended ctx.
 func (l *Login) Join(ctx context.Context, addr netip.Addr) (Profile, error) {
 	if l.secret == nil {
@@ -249,8 +249,8 @@ func (l *Login) Join(ctx context.Context, addr netip.Addr) (Profile, error) {
 	return p, nil
 }
 
-// ServerHash is the name both sides give a login towards the session server: a SHA-1 written as a signed number in
-// hex without leading zeros.
+// ServerHash returns the name that both sides give a login towards the session server: a SHA-1 written as a signed
+// number in hex without leading zeros.
 func ServerHash(serverID string, secret, publicKey []byte) string {
 	h := sha1.New()
 	h.Write([]byte(serverID))
@@ -264,7 +264,8 @@ func ServerHash(serverID string, secret, publicKey []byte) string {
 	return n.Text(16)
 }
 
-// OfflineID is the UUID of a player nobody authenticates: version 3 over a fixed prefix and the name, case included.
+// OfflineID returns the UUID of a player whom nobody authenticates: version 3 over a fixed prefix and the name, case
+// included.
 func OfflineID(name string) uuid.UUID {
 	id := uuid.UUID(md5.Sum([]byte("OfflinePlayer:" + name)))
 	id[6] = id[6]&0x0f | 0x30

@@ -19,7 +19,7 @@ import (
 // maxProfile bounds the body of a session server's answer in bytes; a skin with its signature is 2 KiB.
 const maxProfile = 64 << 10
 
-// Caps of a profile; a client accepts no more properties and no longer ones.
+// Bounds of a profile. A client accepts no more properties and no longer ones.
 const (
 	maxProperties = 64
 	maxPropName   = 64
@@ -39,8 +39,8 @@ func newHTTPClient(connections int) *http.Client {
 	}
 }
 
-// hasJoined asks the session servers in order. One that knows the login ends the search; if none does, a server that
-// gave no answer counts for more than one that said no.
+// hasJoined asks the session servers in order, until one knows the login. If none does, a server that gave no answer
+// counts for more than one that said no.
 func (a *Auth) hasJoined(ctx context.Context, name, hash string, addr netip.Addr) (Profile, error) {
 	within, cancel := context.WithTimeout(ctx, a.cfg.Timeout)
 	defer cancel()

@@ -67,7 +67,7 @@ func verifySHA1(key *rsa.PublicKey, signed, signature []byte) bool {
 	return rsa.VerifyPKCS1v15(key, crypto.SHA1, sum[:], signature) == nil
 }
 
-// verifyNonce checks the signature with which a client that has a chat key answers in place of an encrypted token.
+// verifyNonce checks the signature that a client with a chat key sends in place of an encrypted token.
 func verifyNonce(key *rsa.PublicKey, token []byte, salt int64, signature []byte) bool {
 	sum := sha256.Sum256(field.AppendI64(append([]byte{}, token...), salt))
 	return rsa.VerifyPKCS1v15(key, crypto.SHA256, sum[:], signature) == nil

@@ -1,5 +1,5 @@
-// Package backend connects players to Minecraft servers: it dials, forwards the player's identity in the way the
-// server expects, and goes through the login until the server has let the player in.
+// Package backend connects players to Minecraft servers: it dials, forwards the player's identity in the way the server
+// expects, and goes through the login until the server has let the player in.
 //
 // It promises that each stage ends within its own time whatever the server does, that nothing a player sends can pass
 // for an identity, and that an error says what the administrator has to change.
@@ -24,7 +24,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Mode is how a server learns who a player is.
+// Mode says how a server learns who a player is.
 type Mode uint8
 
 // The modes. None tells it nothing: the server sees the proxy's address and makes up its own UUIDs. Legacy and
@@ -40,7 +40,7 @@ const (
 
 var modeNames = [numModes]string{"none", "legacy", "bungeeguard", "modern"}
 
-// String is the mode's name in the config.
+// String returns the mode's name in the configuration.
 func (m Mode) String() string {
 	if m >= numModes {
 		return "invalid"
@@ -48,7 +48,7 @@ func (m Mode) String() string {
 	return modeNames[m]
 }
 
-// ParseMode finds the mode whose String is s.
+// ParseMode returns the mode with that name.
 func ParseMode(s string) (Mode, error) {
 	for m, name := range modeNames {
 		if name == s {
@@ -58,24 +58,24 @@ func ParseMode(s string) (Mode, error) {
 	return 0, fmt.Errorf("forwarding mode %q does not exist; choose none, legacy, bungeeguard or modern", s)
 }
 
-// Server is a backend. Copies are independent; nothing here changes one.
+// Server describes a backend. Copies are independent; nothing here changes one.
 type Server struct {
 	Name       string
 	Address    string // host:port; without a port, 25565
 	Forwarding Mode
 	Secret     []byte // BungeeGuard and Modern
 	Floodgate  bool   // Floodgate runs there: pass on what Geyser said of players of Bedrock Edition
-	// What holds for players of it: who may join it is for others to say, it may not send players to other addresses, and it
-	// may neither store nor read their clients' cookies.
+	// Rules for this server's players: only some may join it (the caller decides who), it may not send players to other
+	// addresses, and it may neither store nor read cookies of their clients.
 	Restricted, NoTransfers, NoCookies bool
 
 	SendProxy bool // announce the player's address with a PROXY protocol v2 header
-	Limbo     bool // the proxy's own world, where players are kept whom no other server takes
-	// Dial reaches the server in another way than over TCP to Address; nil: over TCP.
+	Limbo     bool // the proxy's own world, which keeps players that no other server takes
+	// Dial reaches the server in another way than over TCP to Address. nil: over TCP.
 	Dial func(context.Context) (net.Conn, error)
 }
 
-// Validate reports what would keep every player off the server.
+// Validate reports settings that would keep every player off the server.
 func (s Server) Validate() error {
 	if s.Name == "" {
 		return errors.New("a server has no name")
@@ -98,7 +98,7 @@ func (s Server) Validate() error {
 	return nil
 }
 
-// split takes the address apart; the port is 25565 when there is none.
+// split returns host and port of the address; the port is 25565 when it names none.
 func (s Server) split() (host string, port uint16, err error) {
 	host, text, err := net.SplitHostPort(s.Address)
 	if err != nil {
@@ -129,9 +129,9 @@ type Identity struct {
 	Addr       netip.Addr         // where the client is
 	SourcePort uint16             // the client's own port, for the PROXY header
 
-	// Ask says what becomes of a login plugin request that is not about forwarding, such as those of a mod loader. nil
-	// takes it: answer is to be called once, or never, from any goroutine; after the login it does nothing.
-	// ErrNotUnderstood is what the server is answered; any other error ends the login. Without Ask none is understood.
+	// Ask takes login plugin requests that are not about forwarding, such as those of a mod loader. When it returns
+	// nil, it calls answer once, or never, from any goroutine; after the login answer does nothing. When it returns
+	// ErrNotUnderstood, the server is told so. Any other error ends the login. Without Ask no request is understood.
 	Ask func(q packet.LoginPluginRequest, answer func(packet.LoginPluginResponse)) error
 }
 
@@ -139,7 +139,8 @@ type Identity struct {
 type Timeouts struct {
 	Dial  time.Duration // until there is a connection; 0: 5 s
 	Login time.Duration // from there until the server has let the player in; 0: 10 s
-	// Answer replaces Login from each request on that Identity.Ask has taken, since the player's client is asked; 0: 30 s.
+	// Answer replaces Login after each request that Identity.Ask has taken, since the player's client is asked. 0: 30
+	// s.
 	Answer time.Duration
 }
 
@@ -166,7 +167,7 @@ func (e *KickError) Error() string {
 	return fmt.Sprintf("backend %q refuses the player: %s", e.Server, e.Reason)
 }
 
-// Errors that are the same for every player of a server, or version, and so worth telling apart.
+// Errors that are the same for every player of a server or version, and so worth telling apart.
 var (
 	ErrOnlineMode   = errors.New("it asks for encryption, so it is in online mode; set online-mode=false in its server.properties, and let nobody but the proxy reach it")
 	ErrNotAsked     = errors.New("it let the player in without asking who it is; turn on Velocity forwarding there with the same secret, or set another forwarding mode here")
@@ -174,27 +175,27 @@ var (
 	ErrNoPlayerAddr = errors.New("the player's address is not known, and this forwarding mode must name it")
 )
 
-// ErrNotUnderstood is the answer of somebody who knows nothing of a login plugin request.
+// ErrNotUnderstood says that a login plugin request was not understood.
 var ErrNotUnderstood = errors.New("the request is not understood")
 
-// Conn is a connection to a server that has let the player in. What the server sent after its login success is still
-// in Reader. Reader and Writer have the compression the server asked for. The net.Conn underneath is there to be closed
-// and for its addresses and deadlines; reading or writing it directly breaks the framing.
+// Conn is a connection to a server that has let the player in. Reader still has everything that the server sent after
+// its login success. Reader and Writer have the compression the server asked for. Use the net.Conn underneath only for
+// closing, addresses and deadlines; reading or writing it directly breaks the framing.
 type Conn struct {
 	net.Conn
 	Server    string
-	Reader    *frame.Reader // to be released by whoever reads it; Close does not
+	Reader    *frame.Reader // to be released by its reader; Close does not
 	Writer    *frame.Writer
 	Threshold int       // of compression; negative: none
 	Player    uuid.UUID // as the server knows the player; zero where its login success cannot be read
 }
 
-// Dial logs a player in on a server and returns when the server has said so. It fails with a *KickError when the
-// server refuses; a stage that takes too long is a net.Error with Timeout. When ctx ends, so does Dial.
+// Dial logs a player in on a server and returns once the server has let the player in. It fails with a *KickError when
+// the server refuses. A stage that takes too long is a net.Error with Timeout. When ctx ends, so does Dial.
 func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error) {
 	v := proto.Lookup(id.Protocol)
 	if v == nil && id.Protocol > proto.Newest().Protocol {
-		v = proto.Unknowing(id.Protocol) // of its packets the login's are all that matter here
+		v = proto.Unknowing(id.Protocol) // only its login packets matter here
 	}
 	err := s.Validate()
 	switch {
@@ -232,7 +233,7 @@ func Dial(ctx context.Context, s Server, id Identity, t Timeouts) (*Conn, error)
 	return c, nil
 }
 
-// Open connects to the server and, where it expects a PROXY header, tells it that the connection is from there; an
+// Open connects to the server. Where the server expects a PROXY header, it says that the connection is from from; an
 // invalid address stands for the proxy itself. It takes no longer than within, and no longer than ctx.
 func (s Server) Open(ctx context.Context, from netip.AddrPort, within time.Duration) (net.Conn, error) {
 	n, err := s.connect(ctx, within)
@@ -257,7 +258,7 @@ func (s Server) connect(ctx context.Context, within time.Duration) (net.Conn, er
 	if s.Dial != nil {
 		n, err = s.Dial(dialing)
 	} else {
-		host, port, _ := s.split() // Validate has been there
+		host, port, _ := s.split() // Validate has checked it
 		var d net.Dialer
 		n, err = d.DialContext(dialing, "tcp", net.JoinHostPort(host, strconv.Itoa(int(port))))
 	}
@@ -278,7 +279,7 @@ func (s Server) connect(ctx context.Context, within time.Duration) (net.Conn, er
 	return nil, s.failed(err)
 }
 
-// failed says which server an error is about.
+// failed adds the server's name to an error.
 func (s Server) failed(err error) error {
 	if s.Address == "" {
 		return fmt.Errorf("backend %q: %w", s.Name, err)
@@ -300,14 +301,14 @@ type login struct {
 	over         bool       // and too late
 }
 
-// end makes answers that are still to come do nothing: the server would take them for something else.
+// end makes later answers do nothing: the server would take them for something else.
 func (l *login) end() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.over = true
 }
 
-// answer is a client's answer to a request.
+// answer sends a client's answer to a request.
 func (l *login) answer(a packet.LoginPluginResponse) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -315,7 +316,8 @@ func (l *login) answer(a packet.LoginPluginResponse) {
 		return
 	}
 	l.wait()
-	l.c.Writer.Packet(l.out(proto.Login, proto.LoginPluginResponse), packet.AppendLoginPluginResponse(nil, a)) // run sees the error
+	// Run sees the error.
+	l.c.Writer.Packet(l.out(proto.Login, proto.LoginPluginResponse), packet.AppendLoginPluginResponse(nil, a))
 }
 
 // wait gives the login as long as a client may take.
@@ -347,7 +349,8 @@ func (l *login) run() error {
 			if l.Forwarding == Modern && !l.asked {
 				return ErrNotAsked
 			}
-			if s, err := packet.ParseLoginSuccess(l.id.Protocol, body); err == nil { // voice alone asks, so nobody is refused for it
+			// Only voice uses the id, so nobody is refused for it.
+			if s, err := packet.ParseLoginSuccess(l.id.Protocol, body); err == nil {
 				l.c.Player = s.ID
 			}
 			return nil
@@ -380,13 +383,13 @@ func (l *login) greet() error {
 	return l.c.Writer.Flush()
 }
 
-// out is the id of a packet every version with the question has.
+// out returns the id of a packet that every version with the question has.
 func (l *login) out(s proto.State, p proto.Packet) int32 {
 	id, _ := l.v.ID(s, proto.Serverbound, p)
 	return id
 }
 
-// packet answers one packet of the server, all but the success.
+// packet answers one packet of the server, except the success.
 func (l *login) packet(p proto.Packet, body []byte) error {
 	switch p {
 	case proto.Disconnect:
@@ -433,7 +436,7 @@ func (l *login) packet(p proto.Packet, body []byte) error {
 	return fmt.Errorf("it sent a packet that the login of protocol %d does not have; check that a Minecraft server of the player's version is there", l.id.Protocol)
 }
 
-// explain puts what ended a login into words for the log.
+// explain puts the end of a login into words for the log.
 func (l *login) explain(ctx context.Context, within time.Duration, err error) error {
 	var kick *KickError
 	var violation frame.Violation

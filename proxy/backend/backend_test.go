@@ -274,7 +274,8 @@ func TestModern(t *testing.T) {
 		if c.noKey {
 			id.Key = nil
 		}
-		id.Properties = append(id.Properties, packet.Property{Name: "BungeeGuard-Token", Value: "guess"}) // goes nowhere
+		// The property must not arrive.
+		id.Properties = append(id.Properties, packet.Property{Name: "BungeeGuard-Token", Value: "guess"})
 		if _, err := dial(t, s, id); err != nil {
 			t.Error(err)
 		}
@@ -377,7 +378,8 @@ func TestHost(t *testing.T) {
 		host   string
 		port   uint16
 	}{
-		{None, func(id *Identity) { id.Marker = "\x00FML\x00" }, "play.example.org\x00FML\x00", 25577}, // appended, never in place of the host
+		// Appended, never in place of the host.
+		{None, func(id *Identity) { id.Marker = "\x00FML\x00" }, "play.example.org\x00FML\x00", 25577},
 		{None, func(id *Identity) { id.Marker = "\x00FORGE" }, "play.example.org\x00FORGE", 25577},
 		{None, func(id *Identity) { id.Host, id.Port = "", 0 }, "127.0.0.1", 0},
 		{Modern, func(id *Identity) { id.Marker = "\x00FML2\x00" }, "play.example.org\x00FML2\x00", 25577},

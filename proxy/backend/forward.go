@@ -17,17 +17,18 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Properties that carry meaning between proxy and server. Only the proxy may set them: one of the name of the token
-// would let whoever controls a profile try secrets, so they are taken out of the profile first.
+// Properties with a meaning between proxy and server. Only the proxy may set them, so they are taken out of the profile
+// first: with a property named as the token, the owner of a profile could try secrets.
 const (
 	tokenProperty = "bungeeguard-token"
 	extraProperty = "extraData"
 )
 
-// hostField is the host of the handshake: the player's host, and what the forwarding mode and mod loader add to it.
+// hostField returns the host of the handshake: the player's host, and what the forwarding mode and mod loader add to
+// it.
 func (l *login) hostField(host string) (string, error) {
 	if l.Server.Floodgate && l.id.Floodgate != "" {
-		host += "\x00" + l.id.Floodgate // Floodgate takes it out before anybody counts the parts
+		host += "\x00" + l.id.Floodgate // Floodgate takes it out before the server counts the parts
 	}
 	if l.Forwarding != Legacy && l.Forwarding != BungeeGuard {
 		return host + l.id.Marker, nil
@@ -65,7 +66,7 @@ func (l *login) hostField(host string) (string, error) {
 	return whole, nil
 }
 
-// ownless is a profile without the properties that only the proxy may set.
+// ownless returns a profile without the properties that only the proxy may set.
 func ownless(ps []packet.Property) []packet.Property {
 	out := make([]packet.Property, 0, len(ps))
 	for _, p := range ps {
@@ -76,7 +77,7 @@ func ownless(ps []packet.Property) []packet.Property {
 	return out
 }
 
-// address is the text of an address as servers parse it: IPv4 as such, no zone.
+// address returns an address as servers parse it: IPv4 as such, no zone.
 func address(a netip.Addr) string { return a.Unmap().WithZone("").String() }
 
 // playerInfo is the channel on which a server asks for a signed identity.
@@ -91,7 +92,8 @@ const (
 	lazyIdentity
 )
 
-// identityVersion chooses the version from the server's question, one byte with the highest it knows or nothing.
+// identityVersion chooses the version from the server's question, which is empty or one byte: the highest that it
+// knows.
 func identityVersion(question []byte, id Identity) int32 {
 	known := byte(plainIdentity)
 	if len(question) == 1 {
@@ -108,7 +110,7 @@ func identityVersion(question []byte, id Identity) int32 {
 	return plainIdentity
 }
 
-// signedIdentity is the answer to the question: HMAC-SHA256 of what follows it, and the identity.
+// signedIdentity returns the answer to the question: an HMAC-SHA256 of the identity, and the identity.
 func signedIdentity(id Identity, secret, question []byte) []byte {
 	version := identityVersion(question, id)
 	b := make([]byte, sha256.Size, 1024)
@@ -128,9 +130,9 @@ func signedIdentity(id Identity, secret, question []byte) []byte {
 	return b
 }
 
-// proxyHeader is a PROXY protocol v2 header for a connection from the player to the server. When only one of the two
-// has an IPv4 address, both are written as IPv6; a server that has no IP address is told nothing but "local", and so is
-// every server of a connection that is the proxy's own.
+// proxyHeader returns a PROXY protocol v2 header for a connection from the player to the server. When only one of the
+// two has an IPv4 address, both are written as IPv6. It says "local" where the server has no IP address, and for
+// connections that are the proxy's own.
 func proxyHeader(from netip.AddrPort, server net.Addr) []byte {
 	b := []byte("\r\n\r\n\x00\r\nQUIT\n")
 	tcp, ok := server.(*net.TCPAddr)

@@ -10,17 +10,17 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// idStatus is that of the request and of its answer, in every version.
+// idStatus is the id of the request and of its answer, in every version.
 const idStatus = 0
 
-// Question is what a server is asked its status as.
+// Question says as whom a server is asked for its status.
 type Question struct {
 	Protocol int32
 	Host     string // empty: the server's own
 }
 
-// Ping asks a server for what it shows in the server list, and returns its JSON, which nothing has checked yet. The
-// whole takes no longer than within, and no longer than ctx.
+// Ping asks a server for its entry in the server list and returns its JSON, unchecked. The whole takes no longer than
+// within, and no longer than ctx.
 func Ping(ctx context.Context, s Server, q Question, within time.Duration) ([]byte, error) {
 	if err := s.Validate(); err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func Ping(ctx context.Context, s Server, q Question, within time.Duration) ([]by
 	defer n.Close()
 	stop := context.AfterFunc(ctx, func() { n.SetDeadline(time.Unix(1, 0)) })
 	defer stop()
-	host, port, _ := s.split() // an own way to dial may go without an address
+	host, port, _ := s.split() // a Dial of its own may go without an address
 	if q.Host != "" {
 		host = q.Host
 	}

@@ -1,9 +1,8 @@
 // Package bungee is the plugin channel by which plugins on backends ask a proxy to move, count and message players, in
 // the bytes that BungeeCord made common.
 //
-// It promises that only a backend can use it, that a backend which may act on its own players alone does not act on
-// others, that answers go to the backend that asked, and that a malformed message costs nobody anything. Nothing here
-// waits.
+// It promises that only a backend can use it, that a backend with the mode Self does not act on players of others, that
+// answers go to the backend that asked, and that a malformed message costs nobody anything. Nothing here waits.
 package bungee
 
 import (
@@ -32,11 +31,11 @@ const (
 	LegacyChannel = "BungeeCord"
 )
 
-// Owns tells whether channel is ours. Messages on it must never reach a client, and those of clients are dropped:
-// whoever can send here moves and kicks players.
+// Owns tells whether channel is ours. Messages on it must never reach a client, and those of clients are dropped: they
+// could move and kick players.
 func Owns(channel string) bool { return channel == Channel || channel == LegacyChannel }
 
-// ChannelFor is the name that a backend of protocol knows the channel by.
+// ChannelFor returns the name of the channel for a backend of protocol.
 func ChannelFor(protocol int32) string {
 	if proto.Has(protocol, proto.NamespacedChannels) {
 		return Channel
@@ -44,18 +43,19 @@ func ChannelFor(protocol int32) string {
 	return LegacyChannel
 }
 
-// Announcement is the plugin message that tells a backend, once it is in play, that somebody listens on the channel.
+// Announcement returns the plugin message that tells a backend, once it is in play, that somebody listens on the
+// channel.
 func Announcement(protocol int32) packet.PluginMessage {
 	return packet.PluginMessage{Channel: packet.RegisterChannel(protocol), Data: packet.AppendChannels(nil, []string{ChannelFor(protocol)})}
 }
 
-// Mode is what a backend may do.
+// Mode says what a backend may do.
 type Mode uint8
 
 // The modes.
 const (
 	Off  Mode = iota // nothing
-	Self             // ask how many and who is where, and act on the players that are on it
+	Self             // ask for players, their servers and numbers; act on players of its own
 	Full             // act on all players and servers
 )
 
@@ -92,11 +92,11 @@ type Player interface {
 	Name() string
 	RemoteAddr() netip.AddrPort
 	Protocol() int32
-	Server() string        // the name of the server he is on; empty: none yet
+	Server() string        // the name of the server they are on; empty: none yet
 	Connect(server string) // begins to; the player is told of a failure
 	SendChat(packet.Text) error
 	Kick(packet.Text)
-	// ToServer sends a plugin message to the server he is on, as if the client had.
+	// ToServer sends a plugin message to the player's server, as if the client had.
 	ToServer(channel string, data []byte) error
 }
 
@@ -107,16 +107,16 @@ type Backend interface {
 	SendPlugin(channel string, data []byte) error // to this server, also while the player is on the way to another
 }
 
-// Config is how the channel works. Network is required.
+// Config holds the settings of the channel. Network is required.
 type Config struct {
 	Network Network
 	Mode    func(server string) Mode // nil: Full for all
-	// Budget is how many messages each server may send, whoever is on it; what is over it is dropped. It is asked for each
-	// message; nil: no limit.
+	// Budget returns how many messages each server may send, whichever players are on it; messages over it are dropped.
+	// It is called for each message. nil: no limit.
 	Budget func() limit.Rate
-	// Queue is how many messages forwarded to a server wait while nobody is on it; 0: none does.
+	// Queue bounds the messages that wait for a server while nobody is on it; 0: none does.
 	Queue int
-	// Unknown gets what is on no subchannel of ours; nil: it is dropped. data begins behind the subchannel's name, and
+	// Unknown gets messages on other subchannels; nil: they are dropped. data begins behind the subchannel's name, and
 	// is valid during the call.
 	Unknown func(from Backend, subchannel string, data []byte)
 	Log     *slog.Logger // nil: none
@@ -160,7 +160,7 @@ type account struct {
 // warnEvery is how often the log says the same of one server.
 const warnEvery = time.Minute
 
-// account is a server's. mu is held.
+// account returns a server's account. mu is held.
 func (m *Messages) account(server string) *account {
 	key := strings.ToLower(server)
 	a := m.spent[key]
@@ -186,7 +186,7 @@ func (m *Messages) affords(server string) bool {
 	return a.bucket.Allow()
 }
 
-// warn is a line of the log about a server, now and then.
+// warn logs a line about a server, now and then.
 func (m *Messages) warn(server, what string, more ...any) {
 	m.mu.Lock()
 	a, now := m.account(server), time.Now()
@@ -200,7 +200,7 @@ func (m *Messages) warn(server, what string, more ...any) {
 	}
 }
 
-// request is one message that could be read.
+// request is one message, taken apart.
 type request struct {
 	*Messages
 	from    Backend
@@ -208,10 +208,10 @@ type request struct {
 	self    bool     // acts on the server's own players only
 	sub     string   // the subchannel
 	args    []string // its fields
-	rest    []byte   // what follows them
+	rest    []byte   // the bytes behind them
 }
 
-// subchannel is one kind of message: how many UTF fields it has, what else has to be there, and what it does.
+// subchannel describes one kind of message: how many UTF fields it has, what else must be there, and what it does.
 type subchannel struct {
 	fields int
 	more   more
@@ -247,7 +247,7 @@ var subchannels = map[string]subchannel{
 	"ForwardToPlayer": {1, rest, (*request).forwardToPlayer},
 }
 
-// Handle takes a message that a backend sent on channel, one that [Owns] says yes to. data is not kept.
+// Handle takes a message that a backend sent on a channel of ours, see [Owns]. data is not kept.
 func (m *Messages) Handle(from Backend, channel string, data []byte) {
 	mode := m.cfg.Mode(from.Server())
 	if mode == Off {
@@ -303,7 +303,7 @@ func (m *Messages) malformed(from Backend, sub string, err error) {
 	m.cfg.Log.Debug("malformed message on the BungeeCord channel ignored", "server", from.Server(), "subchannel", sub, "err", err)
 }
 
-// refuse counts what the mode does not allow.
+// refuse counts a request that the mode does not allow.
 func (q *request) refuse() {
 	q.Refused.Add(1)
 	q.warn(q.from.Server(), "a plugin of a server wanted to act on players of other servers, which it may not. bungeecord: full, for this server, allows it",
@@ -335,7 +335,7 @@ func (q *request) on(p Player) bool { return same(p.Server(), q.from.Server()) }
 
 func same(a, b string) bool { return a != "" && strings.EqualFold(a, b) }
 
-// ifPlayer calls f with the player whom the first field names, if he is there and the server may.
+// ifPlayer calls f with the player that the first field names, if they are here and the server may act on them.
 func (q *request) ifPlayer(f func(Player)) {
 	p, ok := q.cfg.Network.Player(q.args[0])
 	switch {
@@ -373,8 +373,8 @@ func (q *request) ip(p Player, named bool) {
 
 const all = "ALL"
 
-// players lists those on the server that the first field names, and its name; all of them for ALL. ok is false when
-// there is no such server.
+// players returns the players on the server that the first field names, and its name; all of them for ALL. ok is false
+// when there is no such server.
 func (q *request) players() (list []Player, server string, ok bool) {
 	server = all
 	if q.args[0] != all {
@@ -434,7 +434,7 @@ func (q *request) serverIP() {
 	}
 }
 
-// message sends a text to a player, or to all of those the server may reach.
+// message sends a text to a player, or to all that the server may reach.
 func (q *request) message(t packet.Text) {
 	if q.args[0] != all {
 		q.ifPlayer(func(p Player) { p.SendChat(t) })
@@ -451,7 +451,7 @@ func (q *request) kick(t packet.Text) { q.ifPlayer(func(p Player) { p.Kick(t) })
 
 // legacyText reads § codes and nothing else.
 func legacyText(s string) packet.Text {
-	// A tag makes the parser leave & alone; all that could be another is quoted.
+	// A tag makes the parser leave & alone; everything that could be another tag is quoted.
 	t, _ := packet.ParseText("<reset>" + strings.NewReplacer(`\`, `\\`, `<`, `\<`).Replace(s))
 	return t
 }

@@ -406,8 +406,8 @@ func FuzzHandle(f *testing.F) {
 	})
 }
 
-// TestBudget: what a server sends over its budget is dropped, counted, and said in the log, not each time; other servers
-// have their own, and a new rate counts at once.
+// TestBudget: what a server sends over its budget is dropped, counted, and said in the log, not each time; other
+// servers have their own, and a new rate counts at once.
 func TestBudget(t *testing.T) {
 	m, from, did := setup(Self, 0)
 	rate := limit.Rate{PerSecond: 0.001, Burst: 3}

@@ -5,16 +5,17 @@ import (
 	"strings"
 )
 
-// maxWaiting is how many bytes wait for a server at most.
+// maxWaiting bounds the bytes that wait for a server.
 const maxWaiting = 1 << 20
 
-// queue is what waits for somebody to be on a server.
+// queue holds messages until somebody is on a server.
 type queue struct {
 	messages [][]byte
 	size     int
 }
 
-// forward sends what follows the first field, as it is, to other servers: to each through one of the players there.
+// forward sends everything behind the first field, as it is, to other servers: to each through one of the players
+// there.
 func (q *request) forward() {
 	target := q.args[0]
 	everywhere := target == all || target == "ONLINE"
@@ -36,7 +37,7 @@ func (q *request) forward() {
 	}
 }
 
-// deliver sends to one server through the first of players that can; if there is none it waits, or is lost.
+// deliver sends to one server through the first of players that can. If there is none, the message waits or is lost.
 func (q *request) deliver(server string, players []Player, wait bool) {
 	for _, p := range players {
 		if same(p.Server(), server) && p.ToServer(ChannelFor(p.Protocol()), q.rest) == nil {
@@ -63,7 +64,7 @@ func (q *request) deliver(server string, players []Player, wait bool) {
 	}
 }
 
-// forwardToPlayer sends what follows the first field, as it is, to the server that player is on.
+// forwardToPlayer sends everything behind the first field, as it is, to that player's server.
 func (q *request) forwardToPlayer() {
 	q.ifPlayer(func(p Player) {
 		if p.ToServer(ChannelFor(p.Protocol()), q.rest) != nil {
@@ -72,7 +73,7 @@ func (q *request) forwardToPlayer() {
 	})
 }
 
-// Joined is to be called when a player has come to be on a server: what waited for it is sent.
+// Joined is called when a player has come to a server. It sends the messages that waited for that.
 func (m *Messages) Joined(p Player) {
 	if m.cfg.Queue <= 0 {
 		return

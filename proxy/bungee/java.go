@@ -10,7 +10,8 @@ import (
 
 var errShort = errors.New("message ends inside a field")
 
-// readUTF takes what Java's DataInput calls UTF off the front of b: a length in two bytes and so much modified UTF-8.
+// readUTF takes a string as Java's DataInput reads it (UTF) off the front of b: a length in two bytes, and that much
+// modified UTF-8.
 func readUTF(b []byte) (s string, rest []byte, err error) {
 	if len(b) < 2 {
 		return "", nil, errShort
@@ -25,8 +26,8 @@ func readUTF(b []byte) (s string, rest []byte, err error) {
 
 var errUTF = errors.New("text is not modified UTF-8")
 
-// decodeUTF reads modified UTF-8: a zero may take two bytes, and what lies outside the basic plane is two surrogates of
-// three bytes each. A surrogate alone becomes the replacement character.
+// decodeUTF reads modified UTF-8: a zero may take two bytes, and a character outside the basic plane is two surrogates
+// of three bytes each. A surrogate alone becomes the replacement character.
 func decodeUTF(b []byte) (string, error) {
 	plain := true
 	for _, c := range b {
@@ -57,7 +58,7 @@ func decodeUTF(b []byte) (string, error) {
 
 const maxUTF = 65535 // bytes that a UTF can have
 
-// appendUTF appends s as DataInput reads it: cut, where s is longer than a UTF can be.
+// appendUTF appends s as DataInput reads it, cut to the longest UTF.
 func appendUTF(dst []byte, s string) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0)
@@ -81,12 +82,12 @@ func appendUTF(dst []byte, s string) []byte {
 	return dst
 }
 
-// surrogate is what utf8.AppendRune refuses to write.
+// surrogate encodes one surrogate, which utf8.AppendRune refuses to write.
 func surrogate(c rune) []byte {
 	return []byte{0xe0 | byte(c>>12), 0x80 | byte(c>>6&0x3f), 0x80 | byte(c&0x3f)}
 }
 
-// join joins names as BungeeCord does, as many as a UTF can hold.
+// join joins names as BungeeCord does, as many as one UTF holds.
 func join(names []string) string {
 	var b strings.Builder
 	for i, n := range names {

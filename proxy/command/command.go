@@ -1,9 +1,9 @@
 // Package command is the proxy's part in what players type: a table of commands, their place in the command tree a
 // backend announces, completion, and the rules by which a client's chat packets may be kept from the backend.
 //
-// It promises that a backend's own commands survive, whatever a mod put among them: the announced tree is changed as
+// It promises that a backend's own commands survive, whatever mods put among them: the announced tree is changed as
 // bytes, and what is not understood is left alone and counted. It promises that a backend hears of everything a client
-// acknowledges, and that nothing here waits but [Queue.Close].
+// acknowledges, and that nothing here waits except [Queue.Close].
 package command
 
 import (
@@ -16,20 +16,20 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// Source is whoever gives a command.
+// Source gives commands: a player, or the console.
 type Source interface {
-	// Allowed tells whether the source may use what needs the permission.
+	// Allowed tells whether the source has a permission.
 	Allowed(permission string) bool
 }
 
-// Kind is what an argument may be, how a client shows it and what completes it.
+// Kind says what an argument may be, how a client shows it and how it is completed.
 type Kind uint8
 
 // The kinds of argument. A client shows text that a kind does not allow in red, and sends it all the same.
 const (
 	Word   Kind = iota // letters, digits and _ - . +
 	Token              // anything without spaces
-	Greedy             // all that follows; only as the last one
+	Greedy             // all the rest; only as the last one
 	Player             // a player's name, completed from [Names]
 	Server             // a server's name, completed from [Names]
 )
@@ -49,12 +49,12 @@ type Command[S Source] struct {
 	Name       string   // lower case, without slash
 	Aliases    []string // likewise
 	Permission string   // empty: everybody's
-	// Parts are further permissions any of which is enough to reach the command: those of parts of it, for which Run
-	// asks. Run asks for Permission, too, where something of the command needs that one.
+	// Parts are permissions of parts of the command. Any of them is enough to reach it; Run checks the one that a part
+	// needs, and Permission for everything else.
 	Parts []string
 	Args  []Arg[S]
-	// Run carries the command out. args has one element for each argument given, at least those that are not
-	// optional. The error is for the source to be told.
+	// Run carries the command out. args has one element for each argument given, at least the required ones. The error
+	// is for the source to be told.
 	Run func(ctx context.Context, src S, args []string) error
 }
 
@@ -63,7 +63,7 @@ func (c *Command[S]) allows(src S) bool {
 	return c.Permission == "" || src.Allowed(c.Permission) || slices.ContainsFunc(c.Parts, src.Allowed)
 }
 
-// Usage is what to type: a slash, the name, <required> and [optional] arguments.
+// Usage returns what to type: a slash, the name, <required> and [optional] arguments.
 func (c *Command[S]) Usage() string {
 	var b strings.Builder
 	b.WriteString("/" + c.Name)
@@ -77,13 +77,13 @@ func (c *Command[S]) Usage() string {
 	return b.String()
 }
 
-// UsageError is a command typed with too few or too many arguments.
+// UsageError says that a command was typed with too few or too many arguments.
 type UsageError struct{ Usage string } // what to type, as [Command.Usage] has it
 
 // Error implements error.
 func (e *UsageError) Error() string { return "type " + e.Usage }
 
-// arguments takes apart what follows the command's name.
+// arguments takes apart the text behind the command's name.
 func (c *Command[S]) arguments(rest string) ([]string, error) {
 	args := make([]string, 0, len(c.Args))
 	rest = strings.TrimRight(rest, " ")
@@ -106,7 +106,7 @@ func (c *Command[S]) arguments(rest string) ([]string, error) {
 	return args, nil
 }
 
-// Names completes arguments that name players and servers: the ones that src may know of, in any order.
+// Names completes arguments that name players and servers: those that src may know of, in any order.
 type Names[S Source] interface {
 	Players(src S) []packet.Suggestion
 	Servers(src S) []packet.Suggestion
@@ -126,8 +126,8 @@ type Table[S Source] struct {
 	trees map[treeKey]*tree
 }
 
-// New makes a table of at most 64 commands. A command can also be called with each of the namespaces before it:
-// /proxy:server. The error names the command at fault.
+// New makes a table of at most 64 commands. Each of the namespaces may stand before a command's name: /proxy:server.
+// The error names the command at fault.
 func New[S Source](names Names[S], namespaces []string, commands ...Command[S]) (*Table[S], error) {
 	if len(commands) > maxCommands {
 		return nil, fmt.Errorf("%d commands, at most %d can be told apart", len(commands), maxCommands)
@@ -162,8 +162,8 @@ func validName(name string) bool {
 	return name != "" && len(name) <= maxNameLength && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789_-.") == ""
 }
 
-// Find gives the command of ours that text calls, and the text behind its name. text has no slash; case does not
-// matter. It is nil when there is none or src may not use it: then the text is for the backend.
+// Find returns the command of ours that text calls, and the text behind its name. text has no slash; case does not
+// matter. It returns nil when there is none or src may not use it: then the text is for the backend.
 func (t *Table[S]) Find(src S, text string) (c *Command[S], rest string) {
 	name, rest, _ := strings.Cut(text, " ")
 	c = t.lookup(name)
@@ -187,7 +187,7 @@ func (t *Table[S]) lookup(name string) *Command[S] {
 	return t.byName[name]
 }
 
-// Execute runs the command that text calls, which has no slash. ours is false when there is none that src may use. The
+// Execute runs the command that text calls; text has no slash. ours is false when there is none that src may use. The
 // error is a [*UsageError] or what the command returned.
 func (t *Table[S]) Execute(ctx context.Context, src S, text string) (ours bool, err error) {
 	c, rest := t.Find(src, text)
@@ -212,7 +212,7 @@ func (t *Table[S]) Allowed(src S) []*Command[S] {
 	return out
 }
 
-// allowedBits is Allowed as one bit for each command.
+// allowedBits returns Allowed as one bit for each command.
 func (t *Table[S]) allowedBits(src S) (bits uint64) {
 	for i := range t.commands {
 		if t.commands[i].allows(src) {

@@ -10,12 +10,12 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// maxMatches is the most completions that go into one answer; a longer list helps nobody.
+// maxMatches bounds the completions in one answer; a longer list helps nobody.
 const maxMatches = 1000
 
-// Complete tells how text could go on whose first word, with or without a slash, is a whole command of ours: what to
-// replace, counted in UTF-16 units from the beginning of text, and by what. ours is false when it is not ours or src
-// may not use it; with ours the answer may still have no matches. What is replaced is always the last word, to the end.
+// Complete completes text whose first word, with or without a slash, is a whole command of ours. It returns what to
+// replace, counted in UTF-16 units from the beginning of text, and by what. ours is false when the command is not ours
+// or src may not use it; with ours there may still be no matches. What is replaced is always the last word, to the end.
 func (t *Table[S]) Complete(src S, text string) (s packet.Suggestions, ours bool) {
 	name, rest, more := strings.Cut(strings.TrimPrefix(text, "/"), " ")
 	if !more {
@@ -50,7 +50,7 @@ func (t *Table[S]) Complete(src S, text string) (s packet.Suggestions, ours bool
 	return s, true
 }
 
-// CompleteName lists the names and aliases of the commands src may use that begin with prefix, in order.
+// CompleteName lists names and aliases that begin with prefix, in order, of commands that src may use.
 func (t *Table[S]) CompleteName(src S, prefix string) []string {
 	prefix = strings.ToLower(prefix)
 	var out []string
@@ -65,8 +65,8 @@ func (t *Table[S]) CompleteName(src S, prefix string) []string {
 	return out
 }
 
-// merge adds our commands to a backend's answer to a request below 393, where the backend completes command names:
-// sorted, each once.
+// merge adds our commands to a backend's answer to a request. Below 393 the backend completes command names: sorted,
+// each once.
 func (t *Table[S]) merge(src S, request string, s *packet.Suggestions) {
 	for _, name := range t.CompleteName(src, request[1:]) {
 		s.Matches = append(s.Matches, packet.Suggestion{Text: "/" + name})

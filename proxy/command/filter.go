@@ -26,7 +26,7 @@ func Wants(v *proto.Version, d proto.Dir) []proto.Packet {
 	return out
 }
 
-// Options are how a Filter judges. The zero Options limit nothing and announce commands. They are never changed, but
+// Options hold the rules of a Filter. The zero Options limit nothing and announce commands. They are never changed, but
 // replaced.
 type Options struct {
 	Commands    limit.Rate // commands of a player; those in excess go to the backend, whatever they are
@@ -34,14 +34,13 @@ type Options struct {
 	KickAfter   int        // so many of either in excess within a minute end the session; 0: never
 	// SuggestionsKickAfter is KickAfter for requests for completion alone.
 	SuggestionsKickAfter int
-	Quiet                bool // our commands are neither announced in the backend's tree nor among the names that it completes
-	// Strict ends the session of a client that signed the arguments of a command of ours. The backend never sees the
-	// signature, so that it will refuse all that the client signs from then on; without Strict the player is left to
-	// find that out.
+	Quiet                bool // ours are neither in the backend's tree nor among the names it completes
+	// Strict ends the session of a client that signed the arguments of a command of ours. The backend never sees that
+	// signature, so it refuses everything that the client signs from then on. Without Strict the player finds that out.
 	Strict bool
 }
 
-// Counters count what the Filters that share them met.
+// Counters count what the Filters that share them have met.
 type Counters struct {
 	Commands    atomic.Uint64 // run here
 	Suggestions atomic.Uint64 // answered here
@@ -55,16 +54,17 @@ type Counters struct {
 	Refused     atomic.Uint64 // trees too odd for our commands
 }
 
-// tree counts what became of a command tree.
+// tree counts the outcome of a command tree.
 func (c *Counters) tree(how Outcome) {
-	for bit, n := range [...]*atomic.Uint64{&c.Trees, &c.Unwrapped, nil, &c.Blind, &c.Refused} { // as the bits of Outcome
+	// As the bits of Outcome.
+	for bit, n := range [...]*atomic.Uint64{&c.Trees, &c.Unwrapped, nil, &c.Blind, &c.Refused} {
 		if n != nil && how&(1<<bit) != 0 {
 			n.Add(1)
 		}
 	}
 }
 
-// Filter stands in the way of one client's chat, commands and completion. Serverbound and Reset are for one goroutine,
+// Filter decides about one client's chat, commands and completion. Serverbound and Reset are for one goroutine,
 // Clientbound may be called from another; none waits.
 type Filter[S Source] struct {
 	table    func() *Table[S]
@@ -84,13 +84,13 @@ type Filter[S Source] struct {
 	sent        uint64                     // what became of it, as a hash
 }
 
-// NewFilter makes the filter of a client that speaks protocol. table and options are asked each time, so that new ones
-// count at once.
+// NewFilter returns the filter of a client that speaks protocol. table and options are called each time, so that new
+// ones count at once.
 func NewFilter[S Source](table func() *Table[S], src S, protocol int32, options func() *Options, c *Counters) *Filter[S] {
 	return &Filter[S]{table: table, src: src, protocol: protocol, options: options, counters: c}
 }
 
-// judged are the options of now. New rates begin with full buckets.
+// judged returns the options in force. New rates begin with full buckets.
 func (f *Filter[S]) judged() *Options {
 	o := f.options()
 	if o == f.opt {
@@ -116,7 +116,7 @@ func perMinute(n int) *limit.Bucket {
 	return limit.NewBucket(limit.Rate{PerSecond: float64(n) / 60, Burst: n})
 }
 
-// excess counts something over a limit, and decides what it comes to; strikes are how much of it is too much.
+// excess counts something over a limit and decides what follows; the strikes run out when it is too often.
 func (f *Filter[S]) excess(otherwise Action, strikes ...*limit.Bucket) Decision {
 	f.counters.Limited.Add(1)
 	for _, b := range strikes {
@@ -127,10 +127,10 @@ func (f *Filter[S]) excess(otherwise Action, strikes ...*limit.Bucket) Decision 
 	return Decision{Action: otherwise}
 }
 
-// Action is what is to be done with a packet.
+// Action says what to do with a packet.
 type Action uint8
 
-// The actions. The zero Action is to forward the packet as it came.
+// The actions. The zero Action forwards the packet as it came.
 const (
 	Pass   Action = iota
 	Run           // drop it, send Ack to the backend if there is one, and execute Command
@@ -140,20 +140,20 @@ const (
 	Flood // the same, for the client sends too much
 )
 
-// Decision is what a Filter decides about a packet of the client's.
+// Decision is a Filter's decision about a packet of the client's.
 type Decision struct {
 	Action  Action
 	Command string // without slash, for [Table.Execute]
-	// Ack is the body of a MessageAcknowledgement, nil for none: the client said in this packet which messages it has
+	// Ack is the body of a MessageAcknowledgement; nil: none. The client said in this packet which messages it has
 	// seen, and a backend that does not hear of it refuses the client's next message.
 	Ack    []byte
 	Body   []byte
 	Reason packet.Text
 }
 
-// Serverbound decides about a packet of the client's, one of those that [Wants] lists. Packets have to come in order,
-// and what is decided has to be done in order: a client's messages carry the time, and backends refuse one that is
-// older than the one before. What cannot be read passes: it is for the backend to refuse.
+// Serverbound decides about a packet of the client's, one of those in [Wants]. Packets must come in order, and
+// decisions must be carried out in order: a client's messages carry the time, and backends refuse one that is older
+// than the one before. Unreadable packets pass: it is for the backend to refuse them.
 func (f *Filter[S]) Serverbound(p proto.Packet, body []byte) Decision {
 	switch p {
 	case proto.Chat, proto.ChatMessage:
@@ -182,7 +182,7 @@ func (f *Filter[S]) malformed() Decision {
 	return Decision{}
 }
 
-// judge looks at text and time as the game does. Time 0 is that of a packet without one.
+// judge looks at text and time as the game does. Packets without a time have the time 0.
 func (f *Filter[S]) judge(text string, time int64) Decision {
 	if packet.CheckChat(text) != nil {
 		f.counters.Illegal.Add(1)
@@ -256,8 +256,7 @@ func (f *Filter[S]) expect(q *packet.SuggestionsRequest) {
 	f.mu.Unlock()
 }
 
-// Clientbound gives the body that a backend's DeclareCommands or TabComplete is to have, nil when it is to pass as it
-// came.
+// Clientbound returns the body that a backend's DeclareCommands or TabComplete is to have; nil: it passes as it came.
 func (f *Filter[S]) Clientbound(p proto.Packet, body []byte) []byte {
 	switch p {
 	case proto.DeclareCommands:
@@ -286,8 +285,8 @@ func (f *Filter[S]) splice(body []byte) ([]byte, Outcome) {
 	return f.table().Splice(f.src, f.protocol, nil, body)
 }
 
-// Announce gives the body of the DeclareCommands by which the client is to know its commands, where that is another one
-// than it has been sent since the last Reset; else nil. It may be called from any goroutine.
+// Announce returns the body of the DeclareCommands that tells the client its commands now; nil: the client knows them
+// since the last Reset. It may be called from any goroutine.
 func (f *Filter[S]) Announce() []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -324,8 +323,8 @@ func (f *Filter[S]) merge(body []byte) []byte {
 	return packet.AppendSuggestions(nil, f.protocol, s)
 }
 
-// Reset forgets what belonged to the backend the player has left: to be called at each join game and each start of a
-// configuration.
+// Reset forgets everything about the backend that the player has left. It is called at each join game and each start of
+// a configuration.
 func (f *Filter[S]) Reset() {
 	f.last = 0
 	f.mu.Lock()

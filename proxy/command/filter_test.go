@@ -177,7 +177,7 @@ func TestFilterLimits(t *testing.T) {
 				t.Fatalf("command %d refused", i)
 			}
 		}
-		if f.Serverbound(commandBody(765, "hub", packet.Seen{Offset: 1})).Action != Pass { // whole, with what it acknowledges
+		if f.Serverbound(commandBody(765, "hub", packet.Seen{Offset: 1})).Action != Pass { // with its acknowledgement
 			t.Error("no limit on commands")
 		}
 		for i := range 50 {
@@ -225,8 +225,8 @@ func TestFilterKicks(t *testing.T) {
 	})
 }
 
-// TestFloodOfRequests: who asks for completion far beyond the rate is disconnected, and no other: not a mod that asks with
-// each key, nor one that asks for everything once, nor whoever gives many commands.
+// TestFloodOfRequests: who asks for completion far beyond the rate is disconnected, and no other: not a mod that asks
+// with each key, nor one that asks for everything once, nor whoever gives many commands.
 func TestFloodOfRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, _ := newFilter(t, 765, Options{Commands: limit.Rate{PerSecond: 20, Burst: 40}, Suggestions: limit.Rate{PerSecond: 20, Burst: 50}, SuggestionsKickAfter: 2000})

@@ -7,7 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// shape is what follows a parser's id in a command tree.
+// shape describes the bytes behind a parser's id in a command tree.
 type shape uint8
 
 const (
@@ -22,9 +22,9 @@ const (
 	unknown
 )
 
-// parsers are those of the game, in the order of their numbers: below 759 (1.19) they go by name, from there on by
-// their place among those that the version has. since and until (exclusive, 0 for none) say which versions these are.
-// The length of properties is all we want of them.
+// parsers are the game's, in the order of their numbers. Below 759 (1.19) they go by name, later by their place among
+// those that the version has. since and until (exclusive, 0 for none) bound these versions. We only want the length of
+// their properties.
 var parsers = [...]struct {
 	name         string
 	since, until int32
@@ -101,27 +101,27 @@ var parsers = [...]struct {
 	{"minecraft:uuid", 0, 0, nothing},
 }
 
-// The wrapper that CrossStitch and its like put around a mod's parser, for proxies that have to know each parser's
-// length. No client knows it.
+// CrossStitch and its like put a wrapper around a mod's parser, for proxies that have to know each parser's length. No
+// client knows it.
 const (
 	wrapperName  = "crossstitch:mod_argument"
 	wrapperID    = -256
 	stringParser = "brigadier:string"
 )
 
-// grammar is how one version writes parsers.
+// grammar says how one version writes parsers.
 type grammar struct {
 	of       *proto.Version
 	byName   map[string]shape // below 759
 	byNumber []shape          // from 759 on
-	marker   []byte           // what a wrapper begins with
+	marker   []byte           // with which a wrapper begins
 	str      []byte           // the string parser's id
 }
 
 // grammars has one for each version that was asked for, by protocol.
 var grammars sync.Map
 
-// grammarOf is the grammar of a version; nil when it is not known or has no command trees.
+// grammarOf returns the grammar of a version; nil when it is not known or has no command trees.
 func grammarOf(protocol int32) *grammar {
 	v := proto.Lookup(protocol)
 	if v == nil || !v.Has(proto.CommandTree) {
@@ -170,7 +170,7 @@ func (g *grammar) number(name string, s shape) {
 	g.byNumber = append(g.byNumber, s)
 }
 
-// shapeOf is the shape that a parser has in the newest version that has it.
+// shapeOf returns a parser's shape in the newest version that has it.
 func shapeOf(name string) shape {
 	for i := len(parsers) - 1; i >= 0; i-- {
 		if parsers[i].name == name {
@@ -197,7 +197,7 @@ func (g *grammar) parser(r *field.Reader) shape {
 	return unknown
 }
 
-// properties passes over what follows a parser's id.
+// properties passes over the bytes behind a parser's id.
 func (s shape) properties(r *field.Reader) {
 	switch s {
 	case oneByte:

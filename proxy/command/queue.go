@@ -12,10 +12,10 @@ type Queue struct {
 	closed  bool
 }
 
-// MaxWaiting is how many commands of one player may wait for the one that runs.
+// MaxWaiting bounds the commands of one player that wait for the one that runs.
 const MaxWaiting = 32
 
-// Post runs f soon. It never blocks; it is false, and f is not run, when too many wait or the queue is closed.
+// Post runs f soon. It never blocks. It returns false, and does not run f, when too many wait or the queue is closed.
 func (q *Queue) Post(f func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -45,15 +45,15 @@ func (q *Queue) run() {
 	}
 }
 
-// Drop forgets what has not begun.
+// Drop forgets the commands that have not begun.
 func (q *Queue) Drop() {
 	q.mu.Lock()
 	q.waiting = nil
 	q.mu.Unlock()
 }
 
-// Close forgets what has not begun and waits for what has. What runs should end with its context, which is for the
-// caller to cancel first. Close must not be called by what runs.
+// Close forgets the commands that have not begun and waits for the one that has. That one should end with its context,
+// which the caller cancels first. A command must not call Close.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.waiting, q.closed = nil, true

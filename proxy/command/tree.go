@@ -44,12 +44,12 @@ type treeKey struct {
 	allowed  uint64
 }
 
-// tree is our commands as nodes, ready but for where in the backend's tree they come to stand.
+// tree is our commands as nodes, ready except for their places in the backend's tree.
 type tree struct {
 	*grammar
 	nodes    []piece
 	literals map[string]struct{}
-	size     int // the most bytes by which a packet grows
+	size     int // by which a packet grows at most, in bytes
 }
 
 // piece is one node of ours.
@@ -57,11 +57,11 @@ type piece struct {
 	root     bool // a child of the root
 	flags    byte
 	children []int32 // by place among our nodes
-	tail     []byte  // all that follows the children
+	tail     []byte  // all the bytes behind the children
 }
 
-// tree gives the nodes of the commands that allowed has bits for. There are as many of them in memory as the
-// permissions have combinations in use.
+// tree returns the nodes of the commands that allowed has bits for. Memory holds as many trees as there are
+// combinations of permissions in use.
 func (t *Table[S]) tree(protocol int32, allowed uint64) *tree {
 	g := grammarOf(protocol)
 	if g == nil {
@@ -105,8 +105,8 @@ func addCommand[S Source](tr *tree, c *Command[S]) {
 	}
 	for i, a := range c.Args {
 		last := i == len(c.Args)-1
-		// A single word is of letters, digits and few other characters: what may have more takes all the rest of
-		// the line, so that nothing is shown in red that we accept.
+		// A single word is of letters, digits and few other characters. An argument that may have more takes all the
+		// rest of the line, so that the client shows nothing in red that we accept.
 		greedy := a.Kind == Greedy || a.Kind == Token || a.Kind == Server
 		p := piece{flags: typeArgument | optional(i+1)}
 		p.tail = append(append(field.AppendString(nil, a.Name), tr.str...), singleWord)
@@ -127,9 +127,9 @@ func addCommand[S Source](tr *tree, c *Command[S]) {
 	}
 }
 
-// Splice puts the commands that src may use into a backend's command tree: a clientbound DeclareCommands body. Without
-// Changed it returns nil, and the packet is to pass as it came; else what it appended to dst, which must not overlap
-// body. protocol is 393 (1.13) or later, and supported.
+// Splice puts the commands that src may use into a backend's command tree: a clientbound DeclareCommands body. It
+// returns what it appended to dst, which must not overlap body; without Changed it returns nil, and the packet passes
+// as it came. protocol is 393 (1.13) or later, and supported.
 func (t *Table[S]) Splice(src S, protocol int32, dst, body []byte) ([]byte, Outcome) {
 	tr := t.tree(protocol, t.allowedBits(src))
 	if tr == nil {
@@ -138,7 +138,7 @@ func (t *Table[S]) Splice(src S, protocol int32, dst, body []byte) ([]byte, Outc
 	return tr.splice(dst, body)
 }
 
-// Unwrap is Splice without commands of ours: the wrappers of mods' parsers are taken off.
+// Unwrap is Splice without commands of ours: it takes the wrappers of mods' parsers off.
 func Unwrap(protocol int32, dst, body []byte) ([]byte, Outcome) {
 	g := grammarOf(protocol)
 	if g == nil {
@@ -164,7 +164,7 @@ func (tr *tree) splice(dst, body []byte) (out []byte, done Outcome) {
 	return out, done
 }
 
-// node is what is known of a node that was read.
+// node holds what was read of a node.
 type node struct {
 	flags    byte
 	count    int    // of children
@@ -177,8 +177,8 @@ type node struct {
 
 var errNodeType = errors.New("there is no such type of node")
 
-// read reads one node. When shape is unknown, the reader stands behind the id of a parser that nobody here knows, and
-// where the node ends cannot be told.
+// read reads one node. When shape is unknown, the reader stands behind the id of an unknown parser, and nobody can tell
+// where the node ends.
 func (g *grammar) read(r *field.Reader) (n node) {
 	n.flags = r.U8()
 	n.count = r.Count(1)
@@ -229,11 +229,11 @@ func (g *grammar) wrapped(r *field.Reader) (id, properties []byte) {
 type unwrapper struct {
 	*grammar
 	body, out []byte
-	copied    int // bytes of body that out has, in whatever form
+	copied    int // bytes of body that out has, in some form
 }
 
-// unwrap copies body without wrappers. Behind a parser that nobody here knows it looks for the marker instead of
-// walking: no node has these bytes by chance, and a wrapper left in would cost the player the connection.
+// unwrap copies body without wrappers. Behind an unknown parser it looks for the marker instead of walking: no node has
+// these bytes by chance, and a wrapper left in would cost the player the connection.
 func (g *grammar) unwrap(body []byte) ([]byte, Outcome) {
 	u := unwrapper{grammar: g, body: body, out: make([]byte, 0, len(body))}
 	var done Outcome
@@ -258,7 +258,7 @@ func (g *grammar) unwrap(body []byte) ([]byte, Outcome) {
 	return append(u.out, body[u.copied:]...), done
 }
 
-// take copies all up to the wrapper at a place in body, and what it wraps.
+// take copies everything up to the wrapper at a place in body, and the parser in it.
 func (u *unwrapper) take(at int) bool {
 	r := field.NewReader(u.body[at+len(u.marker):])
 	id, properties := u.wrapped(r)
@@ -326,8 +326,8 @@ func (tr *tree) add(dst, body []byte) ([]byte, Outcome) {
 	return field.AppendVarInt(dst, int32(index)), done | Changed
 }
 
-// root finds the index of the root, which is the last VarInt of the packet, and where that begins. Nearly every server
-// writes the root first, and a last byte of 0 is no end of a longer VarInt; any other tree has to be read whole.
+// root returns the index of the root, which is the last VarInt of the packet, and where that begins. Nearly every
+// server writes the root first, and a last byte of 0 is no end of a longer VarInt; any other tree is read whole.
 func (tr *tree) root(r field.Reader, total int, body []byte) (index, at int, ok bool) {
 	if total == 0 {
 		return 0, 0, false
@@ -345,8 +345,8 @@ func (tr *tree) root(r field.Reader, total int, body []byte) (index, at int, ok 
 	return index, at, r.End() == nil && index >= 0 && index < total
 }
 
-// rivals finds the root's children that are literals with the names of ours. The root's children come first in what
-// servers write, so that the walk is short and meets no argument.
+// rivals finds the root's children that are literals with our names. Servers write the root's children first, so the
+// walk is short and meets no argument.
 func (tr *tree) rivals(r field.Reader, total int, root node) (drop []int, done Outcome) {
 	child := make([]uint64, (total+63)/64)
 	last := -1
@@ -371,7 +371,7 @@ func (tr *tree) rivals(r field.Reader, total int, root node) (drop []int, done O
 	return drop, done
 }
 
-// without gives a root's children but for those in drop.
+// without returns a root's children except those in drop.
 func without(root node, drop []int) (children []byte, count int) {
 	if len(drop) == 0 {
 		return root.children, root.count

@@ -1,8 +1,8 @@
 // Package field reads and writes the field types of Minecraft packets over byte slices.
 //
-// It promises that hostile bytes cost nothing but their own length: every read is bounded by what remains, no length
-// or count from the wire is ever used to allocate, and the only reads that copy are those returning a string. The
-// first thing that is wrong stops the Reader for good, so a decoder reads all its fields and asks for the error once.
+// It promises that hostile bytes cost nothing but their own length: every read is bounded by what remains, no length or
+// count from the wire is ever used to allocate, and the only reads that copy are those returning a string. The first
+// thing that is wrong stops the Reader for good, so a decoder reads all its fields and asks for the error once.
 package field
 
 import (
@@ -15,10 +15,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxString is the cap, in UTF-16 units, of a string whose field has no smaller one (proxy-wide default of the game).
+// MaxString bounds strings, in UTF-16 units, whose field has no smaller bound (the game's own default).
 const MaxString = 32767
 
-// MaxNBTDepth is how deep compounds and lists may nest, as in the game itself.
+// MaxNBTDepth bounds how deep compounds and lists may nest, as in the game itself.
 const MaxNBTDepth = 512
 
 var (
@@ -29,7 +29,7 @@ var (
 )
 
 // Reader takes fields off the front of a packet body. After the first error every read returns the zero value and
-// nothing remains; Err tells what was wrong. The zero Reader is an empty body.
+// nothing remains; Err tells why. The zero Reader is an empty body.
 type Reader struct {
 	b   []byte
 	err error
@@ -38,10 +38,10 @@ type Reader struct {
 // NewReader reads b, which it neither copies nor changes.
 func NewReader(b []byte) *Reader { return &Reader{b: b} }
 
-// Len is the number of bytes not yet read; 0 after an error.
+// Len returns the number of bytes not yet read; 0 after an error.
 func (r *Reader) Len() int { return len(r.b) }
 
-// Err is the first error, nil while all is well.
+// Err returns the first error; nil while all is well.
 func (r *Reader) Err() error { return r.err }
 
 // Fail records err as the Reader's error unless there is one already, and drops what remains. Decoders use it for
@@ -53,7 +53,7 @@ func (r *Reader) Fail(err error) {
 	r.b = nil
 }
 
-// End is Err, and an error when bytes are left over: for packets whose whole layout is known.
+// End returns Err, or an error when bytes are left over. It is for packets whose whole layout is known.
 func (r *Reader) End() error {
 	if r.err == nil && len(r.b) > 0 {
 		r.Fail(fmt.Errorf("%d bytes follow the last field", len(r.b)))
@@ -72,7 +72,7 @@ func (r *Reader) Raw(n int) []byte {
 	return v
 }
 
-// Rest returns everything that remains, aliasing the body.
+// Rest returns all remaining bytes, aliasing the body.
 func (r *Reader) Rest() []byte { return r.Raw(len(r.b)) }
 
 // Skip passes over n bytes.
@@ -223,7 +223,8 @@ func (r *Reader) StringBytes(maxChars int) []byte {
 // String reads a VarInt byte length and that much UTF-8: at most maxChars UTF-16 units, the unit the game counts in.
 func (r *Reader) String(maxChars int) string { return string(r.StringBytes(maxChars)) }
 
-// utf16Len counts UTF-16 units of valid UTF-8: one per leading byte, one more for what lies outside the basic plane.
+// utf16Len counts UTF-16 units of valid UTF-8: one per leading byte, and one more for a character outside the basic
+// plane.
 func utf16Len(b []byte) (n int) {
 	for _, c := range b {
 		if c&0xc0 != 0x80 {
@@ -250,7 +251,7 @@ func (r *Reader) Count(minElem int) int {
 	return n
 }
 
-// VarIntLen is the number of bytes AppendVarInt writes for v, 1 to 5.
+// VarIntLen returns the number of bytes that AppendVarInt writes for v, 1 to 5.
 func VarIntLen(v int32) int {
 	u, n := uint32(v), 1
 	for ; u >= 0x80; u >>= 7 {

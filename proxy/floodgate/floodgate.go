@@ -1,10 +1,10 @@
-// Package floodgate reads who a player of Bedrock Edition is. Geyser, which translates for them, puts that into the host
-// of the handshake, encrypted with a key that it shares with us: Floodgate's key.pem.
+// Package floodgate reads who a player of Bedrock Edition is. Geyser, which translates for them, puts that into the
+// host of the handshake, encrypted with a key that it shares with us: Floodgate's key.pem.
 //
 //	host NUL "^Floodgate^" version base64(nonce) "!" base64(AES-GCM(fields between NULs))
 //
-// Whoever has the key can be anybody, so data is good only from where Geyser is, and only once. The format has no time in
-// it; that is all the age there is. Errors never tell what the data says.
+// Whoever has the key can pose as anybody, so data counts only from Geyser's address, and only once. The format has no
+// time in it, so old data is not told from new. Errors never show the data.
 package floodgate
 
 import (
@@ -23,7 +23,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxData is the most characters that the data of a player has; real ones have some 300.
+// MaxData bounds a player's data, in characters; real ones have some 300.
 const MaxData = 4096
 
 const (
@@ -32,12 +32,12 @@ const (
 	nonce   = 12
 	fields  = 12
 	maxName = 16
-	// maxSeen is how many nonces are remembered. Nobody else can make new ones, and old data is of use only to somebody
-	// who can connect from Geyser's address.
+	// maxSeen bounds the nonces that are remembered. Nobody else can make new ones, and old data is of use only to
+	// somebody who can connect from Geyser's address.
 	maxSeen = 1 << 14
 )
 
-// What is wrong with data.
+// Faults of data.
 var (
 	ErrVersion = errors.New("floodgate: data of another version of the format; update Geyser and Floodgate")
 	ErrFormat  = errors.New("floodgate: data that is not in the format")
@@ -45,7 +45,7 @@ var (
 	ErrUsed    = errors.New("floodgate: data that has been used before")
 )
 
-// Data finds the data in the host of a handshake, "" when there is none. Only a whole part behind the host counts.
+// Data returns the data in the host of a handshake, "" when there is none. Only a whole part behind the host counts.
 func Data(host string) string {
 	parts := strings.Split(host, "\x00")
 	for _, p := range parts[1:] {
@@ -96,7 +96,7 @@ func LoadKey(file string) (*Key, error) {
 type Player struct {
 	Gamertag string
 	XUID     uint64     // of the Xbox account
-	Addr     netip.Addr // where the player is; the zero Addr when that is not told
+	Addr     netip.Addr // where the player is; the zero Addr when Geyser does not say
 	// Linked is the Java account that the player has joined to the Xbox account, nil without one.
 	Linked *Linked
 }
@@ -107,7 +107,7 @@ type Linked struct {
 	ID   uuid.UUID
 }
 
-// ID is the player's UUID: the linked account's, or the XUID in the lower half of an otherwise empty one.
+// ID returns the player's UUID: the linked account's, or the XUID in the lower half of an otherwise empty one.
 func (p *Player) ID() uuid.UUID {
 	if p.Linked != nil {
 		return p.Linked.ID
@@ -117,8 +117,8 @@ func (p *Player) ID() uuid.UUID {
 	return id
 }
 
-// Name is the player's name on servers: the linked account's, or prefix and gamertag, with _ for what names cannot
-// have, cut to 16 characters.
+// Name returns the player's name on servers: the linked account's, or prefix and gamertag, cut to 16 characters and
+// with _ in place of characters that names cannot have.
 func (p *Player) Name(prefix string) string {
 	if p.Linked != nil {
 		return p.Linked.Name
@@ -132,7 +132,7 @@ func (p *Player) Name(prefix string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// Open decrypts data, as [Data] finds it, and remembers that it has.
+// Open decrypts data, as [Data] finds it, and remembers it, so that it counts once.
 func (k *Key) Open(data string) (*Player, error) {
 	rest, ok := strings.CutPrefix(data, mark)
 	if !ok || len(data) > MaxData {
@@ -182,8 +182,8 @@ func (k *Key) first(n [nonce]byte) bool {
 	return true
 }
 
-// parse reads the fields: version, gamertag, XUID, device, language, interface, input, address, linked account, whether a
-// proxy sent it, and two that are about skins.
+// parse reads the fields: version, gamertag, XUID, device, language, interface, input, address, linked account, whether
+// a proxy sent it, and two that are about skins.
 func parse(plain string) (*Player, error) {
 	f := strings.Split(plain, "\x00")
 	if len(f) != fields {

@@ -1,8 +1,8 @@
 // Package health knows how servers do: whether they take players, need to be left alone for a while, or are to be
 // emptied.
 //
-// It promises that a server is asked by one check at a time however many players wait for it, that nobody waits for a
-// check, and that a server which stays away is asked ever more rarely up to a bound.
+// It promises that one check at a time asks a server, however many players wait for it, that nobody waits for a check,
+// and that a server which stays away is asked ever more rarely, up to a bound.
 package health
 
 import (
@@ -15,24 +15,24 @@ import (
 	"time"
 )
 
-// State is what a server's circuit breaker says.
+// State is the state of a server's circuit breaker.
 type State uint8
 
-// The states. A closed breaker lets every player through, a half-open one a single player at a time, to see, and an
-// open one nobody who can go elsewhere.
+// The states. A closed breaker lets every player through. A half-open one lets through a single player at a time, to
+// see. An open one lets through nobody who can go elsewhere.
 const (
 	Closed State = iota
 	HalfOpen
 	Open
 )
 
-// String is the state's name in logs and answers.
+// String returns the state's name in logs and answers.
 func (s State) String() string { return [...]string{"closed", "half-open", "open"}[s%3] }
 
-// Policy is how servers are judged. Zero values mean the defaults.
+// Policy says how to judge servers. Zero values mean the defaults.
 type Policy struct {
 	Failures int           // in a row that open a breaker: 3
-	Interval time.Duration // between checks of servers that nobody has doubts about; 0: these are not checked
+	Interval time.Duration // between checks of servers in good standing; 0: these are not checked
 	Timeout  time.Duration // of a check: 2 s
 }
 
@@ -47,14 +47,14 @@ func (p Policy) withDefaults() Policy {
 }
 
 const (
-	soonest = time.Second      // between checks of a server that there are doubts about, at first
+	soonest = time.Second      // between checks of a doubtful server, at first
 	rarest  = 10 * time.Second // and at last
 	wanting = 5 * time.Second  // how long one Want lasts
-	trying  = 30 * time.Second // how long a half-open breaker waits for what became of the one player
+	trying  = 30 * time.Second // how long a half-open breaker waits to learn how the one player fared
 )
 
-// Board is what is known of all servers. Their names are compared without case; servers it was not told of, by Watch,
-// take players and nothing is noted of them. All methods may be called from any goroutine, and none waits.
+// Board knows how all servers do. It compares their names without case. Servers that Watch did not name take players,
+// and nothing is noted of them. All methods may be called from any goroutine, and none waits.
 type Board struct {
 	check func(ctx context.Context, server string) error
 	log   *slog.Logger
@@ -71,7 +71,7 @@ type server struct {
 	state    State
 	failures int       // in a row
 	why      error     // the last of them
-	doubt    time.Time // when something went wrong, unless there was a sign of life since
+	doubt    time.Time // when something went wrong, unless it has shown life since
 	wanted   time.Time // until when somebody waits for it
 	alive    time.Time // the last sign of life
 	trial    time.Time // until when the one try of a half-open breaker is taken
@@ -83,8 +83,8 @@ type server struct {
 	took   time.Duration // the last that was answered
 }
 
-// New returns a Board without servers, for which nothing is checked before Run. check asks a server whether it is there.
-// log may be nil.
+// New returns a Board without servers. It checks nothing before Run. check asks a server whether it is there. log may
+// be nil.
 func New(check func(ctx context.Context, server string) error, log *slog.Logger) *Board {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -92,7 +92,8 @@ func New(check func(ctx context.Context, server string) error, log *slog.Logger)
 	return &Board{check: check, log: log, poked: make(chan struct{}, 1), policy: Policy{}.withDefaults(), servers: map[string]*server{}}
 }
 
-// Watch says which servers there are from now on, and how they are judged. What is known of those that stay is kept.
+// Watch says which servers there are from now on, and how to judge them. The Board keeps what it knows of those that
+// stay.
 func (b *Board) Watch(names []string, p Policy) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -116,7 +117,7 @@ func (b *Board) Watch(names []string, p Policy) {
 	b.poke()
 }
 
-// Moved says that a server is somewhere else now: how it did before says nothing any more. It is drained as it was.
+// Moved says that a server has another address now, so that its past counts no more. It stays drained if it was.
 func (b *Board) Moved(name string) {
 	b.about(name, func(s *server) {
 		s.failures, s.doubt, s.trial, s.alive, s.why = 0, time.Time{}, time.Time{}, time.Time{}, nil
@@ -154,7 +155,7 @@ func (b *Board) Run(ctx context.Context) {
 	}
 }
 
-// due starts the checks whose time has come and returns when the next one's will have; zero: none is planned.
+// due starts the checks whose time has come and returns when the next one is due; zero: none is planned.
 func (b *Board) due(start func(name string, within time.Duration)) (next time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -172,7 +173,7 @@ func (b *Board) due(start func(name string, within time.Duration)) (next time.Ti
 	return next
 }
 
-// ask is one check and what comes of it.
+// ask makes one check and draws the conclusions.
 func (b *Board) ask(ctx context.Context, name string, within time.Duration) {
 	checking, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -205,16 +206,16 @@ func (b *Board) ask(ctx context.Context, name string, within time.Duration) {
 	b.poke()
 }
 
-// Jitter is d, more or less, so that many who wait for the same do not ask at the same moment.
+// Jitter returns d, more or less, so that many who wait for the same do not ask at the same moment.
 func Jitter(d time.Duration) time.Duration { return d*3/4 + rand.N(d/2+1) }
 
-// doubted reports whether a server is to be checked until it is known how it does.
+// doubted reports whether a server is to be checked until it shows how it does.
 func (s *server) doubted(now time.Time) bool {
 	return !s.doubt.IsZero() || s.failures > 0 || s.state != Closed || now.Before(s.wanted)
 }
 
-// lives notes a sign of life: one that only half convinces leaves the breaker half-open. A check that began before
-// something went wrong says nothing about that.
+// lives notes a sign of life. One that only half convinces leaves the breaker half-open. A check that began before
+// something went wrong does not count against that.
 func (b *Board) lives(s *server, at time.Time, half bool) {
 	s.alive, s.failures, s.trial = at, 0, time.Time{}
 	if at.After(s.doubt) {
@@ -289,7 +290,7 @@ func (b *Board) Failed(name string, err error) {
 	})
 }
 
-// Doubt notes that something went wrong which need not be the server's fault. It is checked.
+// Doubt notes trouble that need not be the server's fault. The server is checked.
 func (b *Board) Doubt(name string) {
 	b.about(name, func(s *server) {
 		now := time.Now()
@@ -299,7 +300,7 @@ func (b *Board) Doubt(name string) {
 	})
 }
 
-// Want says that somebody waits for a sign of life of a server. It is checked, again and again as long as Want is called
+// Want says that somebody waits for a sign of life of a server. It is checked, repeatedly as long as Want is called
 // every second or so.
 func (b *Board) Want(name string) {
 	b.about(name, func(s *server) {
@@ -310,14 +311,14 @@ func (b *Board) Want(name string) {
 	})
 }
 
-// AliveSince reports whether there was a sign of life of a server after t.
+// AliveSince reports whether a server has shown a sign of life after t.
 func (b *Board) AliveSince(name string, t time.Time) (yes bool) {
 	b.about(name, func(s *server) { yes = s.alive.After(t) })
 	return yes
 }
 
-// Usable reports whether a player who can go elsewhere may be sent to a server. Draining servers take nobody at all,
-// which is for [Board.Draining] to tell.
+// Usable reports whether a player who can go elsewhere may be sent to a server. Draining servers take nobody at all;
+// [Board.Draining] tells that.
 func (b *Board) Usable(name string) bool {
 	yes := true
 	b.about(name, func(s *server) {
@@ -326,8 +327,8 @@ func (b *Board) Usable(name string) bool {
 	return yes
 }
 
-// Take says that a player is sent to a server. Of a half-open breaker that is the one who may try, until it is known
-// what became of it.
+// Take says that a player is sent to a server. With a half-open breaker that player is the one who may try, until the
+// outcome is known.
 func (b *Board) Take(name string) {
 	b.about(name, func(s *server) {
 		if s.state == HalfOpen {
@@ -336,7 +337,7 @@ func (b *Board) Take(name string) {
 	})
 }
 
-// Drain says whether a server is to get no new players. It reports whether there is such a server.
+// Drain sets whether a server is to get no new players. It reports whether there is such a server.
 func (b *Board) Drain(name string, on bool) (found bool) {
 	b.about(name, func(s *server) {
 		found = true
@@ -354,18 +355,18 @@ func (b *Board) Draining(name string) (yes bool) {
 	return yes
 }
 
-// Facts are what is known of one server.
+// Facts describe one server.
 type Facts struct {
 	Server   string
 	State    State
 	Draining bool
 	Failures int           // in a row
 	Why      error         // the last of them
-	Next     time.Time     // when it is checked again; zero: that is not planned
+	Next     time.Time     // when it is checked again; zero: not planned
 	Took     time.Duration // the last check that was answered; 0: there was none
 }
 
-// Servers are the facts of all servers, by name.
+// Servers returns the facts of all servers, by name.
 func (b *Board) Servers() []Facts {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -377,7 +378,7 @@ func (b *Board) Servers() []Facts {
 	return all
 }
 
-// Checks is how many checks have failed so far, and how many were answered.
+// Checks returns how many checks have failed so far, and how many were answered.
 func (b *Board) Checks() (failed, answered uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

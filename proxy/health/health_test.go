@@ -91,8 +91,8 @@ var errDown = errors.New("refused")
 
 func wait(d time.Duration) { time.Sleep(d); synctest.Wait() }
 
-// TestBreaker takes a server through all states: so many failures in a row open its breaker, its first answer leaves
-// it half-open, for one player at a time, and the next closes it. Each change is logged, once.
+// TestBreaker takes a server through all states: so many failures in a row open its breaker, its first answer leaves it
+// half-open, for one player at a time, and the next closes it. Each change is logged, once.
 func TestBreaker(t *testing.T) {
 	begin(t, Policy{Failures: 3}, func(w *ward) {
 		w.set("a", true)

@@ -10,13 +10,13 @@ import (
 )
 
 // Players see each other, as far as that is cheap: every movement of a body goes to every player, so only so many
-// players have one, and it moves only so often. Who comes later has none until one of them leaves.
+// players have one, and it moves only so often. Players who come later get one when one of these leaves.
 const (
 	maxBodies = 32
 	moveEvery = 100 * time.Millisecond
 )
 
-// pose is where a body is shown.
+// pose says where a body is shown.
 type pose struct {
 	x, y, z    float64
 	yaw, pitch float32
@@ -25,7 +25,7 @@ type pose struct {
 
 var spawnPose = pose{x: spawnX, y: spawnY, z: spawnZ, ground: true}
 
-// update takes over what a movement tells; false when that is nothing that can be shown.
+// update takes over a movement; it returns false for one that cannot be shown.
 func (at *pose) update(m packet.Move) bool {
 	at.ground = m.OnGround
 	if m.HasPlace {
@@ -42,7 +42,7 @@ func (at *pose) update(m packet.Move) bool {
 	return true
 }
 
-// moved notes where a player stands; p's writer tells the others in time.
+// moved notes where a player stands. p's writer tells the others in time.
 func (w *World) moved(p *player, at pose) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -109,7 +109,7 @@ func appendBody(dst []byte, v *proto.Version, p *player) []byte {
 		if v.Has(proto.PackedVelocity) {
 			body = append(body, 0) // no velocity
 		}
-		body = append(body, pitch, yaw, yaw, 0) // the head's yaw is one of its own; no data
+		body = append(body, pitch, yaw, yaw, 0) // the head's yaw is separate; no data
 		if !v.Has(proto.PackedVelocity) {
 			body = append(body, 0, 0, 0, 0, 0, 0) // velocity
 		}
@@ -153,7 +153,7 @@ func appendHead(dst []byte, v *proto.Version, entity int32, yaw byte) []byte {
 
 // appendVanish takes a body away.
 func appendVanish(dst []byte, v *proto.Version, entity int32) []byte {
-	if _, one := v.ID(proto.Play, proto.Clientbound, proto.DestroyEntity); one { // this one alone takes them away one by one
+	if _, one := v.ID(proto.Play, proto.Clientbound, proto.DestroyEntity); one { // it takes them away one by one
 		return appendFrame(dst, v, proto.Play, proto.DestroyEntity, field.AppendVarInt(nil, entity))
 	}
 	return appendFrame(dst, v, proto.Play, proto.EntityDestroy, field.AppendVarInt([]byte{1}, entity))

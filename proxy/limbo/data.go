@@ -29,15 +29,15 @@ import (
 //go:embed world.bin
 var worldFile []byte
 
-// join is what every player of one protocol is sent, in frames as they go over an uncompressed connection. All players
-// share the bytes; nothing may write to them.
+// join holds the frames that every player of one protocol is sent, as they go over an uncompressed connection. All
+// players share the bytes; nothing may write to them.
 type join struct {
 	config    []byte // all of the configuration phase but its end; empty where there is none
 	loginHead []byte // length and id of the play login; the entity id follows
 	loginRest []byte // the login after the entity id, and everything after it
 }
 
-// entry is one blob. open inflates it for the first player who needs it: it takes about 300 kB from then on.
+// entry is one blob. open inflates it for the first player who needs it; it takes about 300 kB from then on.
 type entry struct {
 	packed []byte
 	size   int
@@ -80,7 +80,7 @@ func eachPacket(raw []byte, f func(s proto.State, id int32, body, whole []byte))
 	return nil
 }
 
-// described has what players of versions that are not built in are sent, by protocol.
+// described holds the join data of versions that are not built in, by protocol.
 var described struct {
 	mu  sync.Mutex
 	all map[int32]renumbered
@@ -91,7 +91,7 @@ type renumbered struct {
 	*join
 }
 
-// open is what players of a version are sent.
+// open returns the join data of a version.
 func open(v *proto.Version) (*join, error) {
 	e := worlds()[v.Like]
 	if !v.Described {
@@ -120,7 +120,7 @@ func open(v *proto.Version) (*join, error) {
 	return j, nil
 }
 
-// renumber gives a blob's packets the ids that they have in another version.
+// renumber gives a blob's packets their ids in another version.
 func renumber(raw []byte, from, to *proto.Version) (out []byte, err error) {
 	var lost error
 	err = eachPacket(raw, func(s proto.State, id int32, body, _ []byte) {

@@ -72,8 +72,8 @@ func TestEveryBlobIsWhole(t *testing.T) {
 	}
 }
 
-// TestWhatItemsName: clients refuse to join when an element is missing that one of their own items or blocks names. Those of
-// 26.2 and 26.3 have names that no version before them knows.
+// TestWhatItemsName: clients refuse to join when an element is missing that one of their own items or blocks names.
+// Those of 26.2 and 26.3 have names that no version before them knows.
 func TestWhatItemsName(t *testing.T) {
 	elements := func(p int32) (registries map[string][]string, tags []string) {
 		raw, err := worlds()[p].inflate()

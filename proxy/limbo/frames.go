@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// adventure is the game mode of everybody here, in the packets of the generator too: the floor stays whole.
+// adventure is everybody's game mode here, in the packets of the generator too: the floor stays whole.
 const adventure = 2
 
 // appendFrame appends a packet as it goes over the wire. A version that lacks the packet gets nothing.
@@ -20,7 +20,7 @@ func appendFrame(dst []byte, v *proto.Version, s proto.State, p proto.Packet, bo
 	return append(field.AppendVarInt(dst, id), body...)
 }
 
-// appendSay is a line of chat.
+// appendSay appends a line of chat.
 func appendSay(dst []byte, v *proto.Version, t packet.Text) []byte {
 	p, body := packet.SystemMessage(v.Protocol, t)
 	return appendFrame(dst, v, proto.Play, p, body)

@@ -1,10 +1,10 @@
 // Package limbo is the world built into the proxy: a stone floor in the void, so that a proxy without any Minecraft
 // server behind it can be joined, and a network has a place to hold players.
 //
-// A World is a backend like any other, only that the proxy reaches it through memory: what Dial returns is the client's
-// end of a connection to a Minecraft server that expects legacy (BungeeCord) forwarding. It promises to let in whoever
-// the proxy sends, for every protocol of Protocols, to refuse the rest with a reason, and to cost little: what does not
-// depend on the player is generated (gen/generate.js), kept once per protocol and written from there.
+// A World is a backend like any other, but the proxy reaches it through memory: Dial returns the client's end of a
+// connection to a Minecraft server that expects legacy (BungeeCord) forwarding. It promises to let in every player whom
+// the proxy sends, for every protocol of Protocols, to refuse the rest with a reason, and to cost little: data that
+// does not depend on the player is generated (gen/generate.js), kept once per protocol and written from there.
 package limbo
 
 import (
@@ -20,15 +20,15 @@ import (
 	"github.com/google/uuid"
 )
 
-// Where a player arrives, and is put back to: in the middle of the floor, which the generator puts at y 69.
+// Where a player arrives, and is put back to: the middle of the floor, which the generator puts at y 69.
 const (
 	spawnX = 8
 	spawnY = 70
 	spawnZ = 8
 )
 
-// Waits. A player who does not answer keep-alives for answerWithin is thrown out, as is one who takes nothing for
-// writeWithin or has not got into the world joinWithin after connecting.
+// Waits. A player is thrown out who does not answer keep-alives for answerWithin, takes nothing for writeWithin, or has
+// not got into the world joinWithin after connecting.
 const (
 	keepAliveEvery = 10 * time.Second
 	answerWithin   = 30 * time.Second
@@ -43,7 +43,7 @@ type Config struct {
 	Log     *slog.Logger // nil: nothing is logged
 }
 
-// World is one built-in world. All methods are safe for concurrent use.
+// World is one built-in world. Its methods may be called from any goroutine.
 type World struct {
 	cfg   Config
 	log   *slog.Logger
@@ -112,8 +112,8 @@ func (w *World) forget(c net.Conn) {
 	delete(w.conns, c)
 }
 
-// enter makes p one of the players, shows everybody to everybody and says the welcome. Somebody with the same id, who
-// must be the same person through a connection that is not known to be dead yet, is thrown out.
+// enter makes p one of the players, shows everybody to everybody and says the welcome. A player with the same id is
+// thrown out: it must be the same person, through a connection that nobody knows to be dead yet.
 func (w *World) enter(p *player) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,7 +148,7 @@ func (w *World) enter(p *player) {
 	}
 }
 
-// leave undoes enter, unless somebody else has taken p's place.
+// leave undoes enter, unless another connection has taken p's place.
 func (w *World) leave(p *player) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -170,7 +170,7 @@ func (w *World) say(t packet.Text) {
 	w.broadcast(func(dst []byte, to *player) []byte { return appendSay(dst, to.version, t) })
 }
 
-// broadcast sends each player what f appends for them, which may be nothing.
+// broadcast sends each player what f appends for them, possibly nothing.
 func (w *World) broadcast(f func(dst []byte, to *player) []byte) {
 	var buf []byte
 	for _, p := range w.players {

@@ -121,7 +121,8 @@ func checkConfig(t *testing.T, p int32, s seen) {
 			registry := r.String(100)
 			for range r.Count(2) {
 				tag, n := r.String(100), r.Count(1)
-				// What numbers the blocks and items of 26.2 and later have is not known here; their tags are only there.
+				// What numbers the blocks and items of 26.2 and later have is not known here; their tags are only
+				// there.
 				unknown := p >= proto.V26_2 && (registry == "minecraft:block" || registry == "minecraft:item")
 				if n == 0 && registry != "minecraft:dialog" && !unknown {
 					t.Errorf("%d: nothing is %s of %s", p, tag, registry)

@@ -17,13 +17,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// A refusal ends a login: its text goes to the player.
+// refusal ends a login; its text goes to the player.
 type refusal struct{ text string }
 
 func (r refusal) Error() string { return "refused: " + r.text }
 
-// serve is the whole life of a connection: handshake, login, configuration and play. From login success on another
-// goroutine writes, so that this one always reads: the other end need not be able to do both at a time.
+// serve runs a connection from handshake to end. From login success on another goroutine writes, so that this one
+// always reads: the other end need not be able to do both at a time.
 func (w *World) serve(c net.Conn) error {
 	c.SetDeadline(time.Now().Add(joinWithin))
 	in := frame.NewReader(c, frame.Limits{})
@@ -49,12 +49,12 @@ func (w *World) serve(c net.Conn) error {
 	p.hurry(true)
 	writer.Wait()
 	if writeErr != nil {
-		err = writeErr // the reader's error is only that the connection was closed then
+		err = writeErr // the reader only saw the connection closed then
 	}
 	return fmt.Errorf("%s: %w", p.name, err)
 }
 
-// login is everything up to login success, which waits in the player's outbox then.
+// login handles everything up to login success, which then waits in the player's outbox.
 func (w *World) login(c net.Conn, in *frame.Reader) (*player, *join, error) {
 	body, err := expect(in, 0)
 	if err != nil {
@@ -121,12 +121,12 @@ func forwarded(host string) (id uuid.UUID, properties []packet.Property, err err
 	return id, properties, nil
 }
 
-// appendLoginRefusal needs no version: the packet is the same in all of them.
+// appendLoginRefusal appends a refusal, which is the same packet in all versions.
 func appendLoginRefusal(dst []byte, reason packet.Text) []byte {
 	return appendDisconnect(dst, proto.Supported()[0], proto.Login, reason)
 }
 
-// refuseVersion says which versions do work.
+// refuseVersion says which versions work.
 func refuseVersion(protocol int32) string {
 	all := proto.Supported()
 	first, last := all[0].Names, all[len(all)-1].Names
@@ -144,7 +144,7 @@ func refuseVersion(protocol int32) string {
 	return text + "."
 }
 
-// configure is the configuration phase of the versions that have one.
+// configure runs the configuration phase of the versions that have one.
 func (p *player) configure(in *frame.Reader, data *join) error {
 	if !p.version.HasConfiguration() {
 		return nil
@@ -157,7 +157,8 @@ func (p *player) configure(in *frame.Reader, data *join) error {
 	return p.await(in, proto.Config, proto.FinishConfiguration)
 }
 
-// await passes over packets until the one named: the client says other things in between, none of which matter here.
+// await passes over packets until the named one: the client says other things in between, and none of them matters
+// here.
 func (p *player) await(in *frame.Reader, s proto.State, want proto.Packet) error {
 	names := p.version.Table(s, proto.Serverbound)
 	for {
@@ -171,7 +172,7 @@ func (p *player) await(in *frame.Reader, s proto.State, want proto.Packet) error
 	}
 }
 
-// appendLogin is the play login with the player's entity id; data.loginRest follows it.
+// appendLogin appends the play login with the player's entity id; data.loginRest follows it.
 func appendLogin(dst []byte, data *join, entity int32) []byte {
 	return field.AppendI32(append(dst, data.loginHead...), entity)
 }

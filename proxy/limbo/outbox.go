@@ -2,8 +2,8 @@ package limbo
 
 import "sync"
 
-// outboxLimit bounds what waits for a player who does not read: some thousand lines of chat. Frames cannot be left out
-// without breaking the player's picture of who is there, so beyond it the player is thrown out.
+// outboxLimit bounds the bytes that wait for a player who does not read: some thousand lines of chat. Leaving frames
+// out would break the player's picture of who is there, so beyond it the player is thrown out.
 const outboxLimit = 1 << 20
 
 // outbox holds frames until the player's writer takes them.
@@ -12,7 +12,7 @@ type outbox struct {
 	runs   [][]byte      // in order
 	mine   bool          // the last run is a copy that may be appended to
 	copied int           // bytes of the copies
-	ended  bool          // nothing is added any more, and what waits is the last
+	ended  bool          // nothing is added any more; the rest is the last
 	full   bool          // ended because of outboxLimit
 	wake   chan struct{} // one slot
 }
@@ -30,7 +30,7 @@ func (o *outbox) send(frames []byte) {
 	o.poke()
 }
 
-// share adds frames that nobody will write to, as they are.
+// share adds frames as they are; nobody writes to them.
 func (o *outbox) share(frames []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -16,14 +16,15 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Chat beyond this is dropped: what one player says costs as many writes as there are players.
+// Chat beyond this is dropped: one player's line costs as many writes as there are players.
 const (
 	linesPerSecond = 2
 	linesAtOnce    = 8
 	maxLine        = 256 // characters, as the game allows
 )
 
-// The chunks reach this far from the spawn, in blocks. A client does not move where it has none, so nobody may get there.
+// The chunks reach this far from the spawn, in blocks. A client does not move where it has none, so nobody may get
+// there.
 const edge = 3*16 + 8
 
 // player is one connection that has got past the login.
@@ -154,7 +155,7 @@ func (p *player) handle(name proto.Packet, body []byte) error {
 			return err
 		}
 		p.stand(packet.Move{HasPlace: true, X: c.X, Y: c.Y, Z: c.Z, HasLook: true, Yaw: c.Yaw, Pitch: c.Pitch, OnGround: p.at.ground})
-	case proto.Chat, proto.ChatMessage: // whatever follows the line concerns signatures, of which there are none here
+	case proto.Chat, proto.ChatMessage: // behind the line stand signatures, which mean nothing here
 		r := field.NewReader(body)
 		line := r.String(maxLine)
 		if err := r.Err(); err != nil {
@@ -165,7 +166,7 @@ func (p *player) handle(name proto.Packet, body []byte) error {
 	return nil
 }
 
-// stand is where a player says they are.
+// stand takes over where a player claims to be.
 func (p *player) stand(m packet.Move) {
 	if m.HasPlace {
 		p.rescue(m)
@@ -185,7 +186,7 @@ func (p *player) rescue(m packet.Move) {
 	p.rescued = lost
 }
 
-// speak shows a line to everybody. Commands there are none.
+// speak shows a line to everybody. There are no commands.
 func (p *player) speak(line string) {
 	line = packet.Plain(line).String() // without codes and control characters
 	if line == "" || line[0] == '/' || !p.speech.Allow() {
@@ -194,7 +195,7 @@ func (p *player) speak(line string) {
 	p.world.say(packet.Plain("<" + p.name + "> " + line))
 }
 
-// write sends what comes into the outbox until that ends, asks for signs of life and tells the others of steps.
+// write sends the outbox until it ends, asks for signs of life and tells the others of steps.
 func (p *player) write() error {
 	tick := time.NewTicker(keepAliveEvery)
 	defer tick.Stop()
@@ -212,7 +213,7 @@ func (p *player) write() error {
 			continue
 		case <-tick.C:
 			if !p.playing.Load() {
-				continue // joinWithin sees to it
+				continue // joinWithin ends it
 			}
 			if time.Since(time.Unix(0, p.answered.Load())) >= answerWithin {
 				p.kick(packet.Translatable("disconnect.timeout"))

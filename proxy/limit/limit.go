@@ -1,9 +1,9 @@
-// Package limit bounds what strangers can make the proxy do before anybody has proved to be a
-// player: how often a network may connect, ask for the status or log in ([Networks]), how often
-// something may happen at all ([Bucket]), and how many strangers may be dealt with at once ([Places]).
+// Package limit bounds what strangers can make the proxy do before anybody has proved to be a player: how often a
+// network may connect, ask for the status or log in ([Networks]), how often something may happen at all ([Bucket]), and
+// how many strangers may be dealt with at once ([Places]).
 //
-// A check of a rate never allocates, never blocks on anything but a short mutex and never keeps more memory
-// than it was given at the start, whatever addresses arrive.
+// A check of a rate never allocates, never blocks except on a short mutex, and never keeps more memory than it was
+// given at the start, whatever addresses arrive.
 package limit
 
 import (
@@ -15,16 +15,15 @@ import (
 	"time"
 )
 
-// Rate is how often something may happen: Burst times at once, then PerSecond times a second.
-// A PerSecond of zero or less means no limit, less than once a day counts as once a day; a Burst
-// below one counts as one.
+// Rate says how often something may happen: Burst times at once, then PerSecond times a second. A PerSecond of zero or
+// less means no limit, less than once a day counts as once a day; a Burst below one counts as one.
 type Rate struct {
 	PerSecond float64
 	Burst     int
 }
 
-// pace is a Rate in the terms of the generic cell rate algorithm: a bucket is one instant, the
-// "theoretical arrival time" at which it would be full again.
+// pace is a Rate in the terms of the generic cell rate algorithm: a bucket is one instant, the "theoretical arrival
+// time" at which it would be full again.
 type pace struct {
 	step  int64 // ns one event costs
 	slack int64 // ns the arrival time may lie ahead of now
@@ -38,8 +37,8 @@ func (r Rate) pace() pace {
 	return pace{step: max(step, 1), slack: max(step, 1) * int64(max(r.Burst, 1)-1)}
 }
 
-// take returns the arrival time after one more event at now, and whether that event is within the
-// pace. A refused event costs nothing: a client that keeps hammering still gets its share.
+// take returns the arrival time after one more event at now, and whether that event is within the pace. A refused event
+// costs nothing: a client that keeps hammering still gets its share.
 func (p pace) take(tat, now int64) (int64, bool) {
 	tat = max(tat, now)
 	if tat-now > p.slack {
@@ -48,8 +47,8 @@ func (p pace) take(tat, now int64) (int64, bool) {
 	return tat + p.step, true
 }
 
-// Slots is the number of networks a [Networks] remembers. A botnet has to own more networks than
-// this to push an honest one out, and being pushed out only ever makes a network's bucket full.
+// Slots is the number of networks a [Networks] remembers. A botnet has to own more networks than this to push an honest
+// one out, and a network that is pushed out only gets a full bucket.
 const Slots = 1 << 16
 
 const (
@@ -58,9 +57,8 @@ const (
 	stripe = 64 // sets are locked in this many groups
 )
 
-// Networks gives every network its own token bucket. A network is an IPv4 /24 (or a single
-// address, see [NewNetworks]) or an IPv6 /64; IPv4-mapped IPv6 addresses count as IPv4.
-// It is safe for concurrent use.
+// Networks gives every network its own token bucket. A network is an IPv4 /24 (or a single address, see [NewNetworks])
+// or an IPv6 /64; IPv4-mapped IPv6 addresses count as IPv4. It is safe for concurrent use.
 type Networks struct {
 	rules  atomic.Pointer[rules]
 	single bool
@@ -73,7 +71,7 @@ type Networks struct {
 	sets []set
 }
 
-// rules are what [Networks.Set] sets.
+// rules holds the values that [Networks.Set] sets.
 type rules struct {
 	pace   pace
 	exempt []netip.Prefix
@@ -91,15 +89,15 @@ type slot struct {
 	used bool  // seen since the hand last passed
 }
 
-// NewNetworks returns limits of rate per network. single makes every IPv4 address a network of its
-// own instead of its /24. Addresses within exempt are never limited.
+// NewNetworks returns limits of rate per network. single makes every IPv4 address a network of its own instead of its
+// /24. Addresses within exempt are never limited.
 func NewNetworks(rate Rate, single bool, exempt []netip.Prefix) *Networks {
 	n := &Networks{single: single, seed: maphash.MakeSeed(), start: time.Now(), sets: make([]set, sets)}
 	n.Set(rate, exempt)
 	return n
 }
 
-// Set changes the rate and who is exempt from it. What networks have used up already stays so.
+// Set changes the rate and the exempt networks. Used-up tokens stay used up.
 func (n *Networks) Set(rate Rate, exempt []netip.Prefix) {
 	r := &rules{pace: rate.pace()}
 	for _, p := range exempt {
@@ -116,14 +114,15 @@ func fold(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// Allow charges addr's network with one event and reports whether it is within the rate.
-// An invalid address is refused: nobody has one by accident.
+// Allow charges addr's network with one event and reports whether it is within the rate. An invalid address is refused:
+// nobody has one by accident.
 func (n *Networks) Allow(addr netip.Addr) bool { return n.Take(addr) == 0 }
 
-// noAddress is what somebody without an address is told to wait.
+// noAddress is the wait for somebody without an address.
 const noAddress = time.Minute
 
-// Take is Allow, and tells how long addr's network has to wait until the next event is within the rate; 0: this one is.
+// Take is Allow, and returns how long addr's network has to wait until the next event is within the rate; 0: this one
+// is.
 func (n *Networks) Take(addr netip.Addr) (wait time.Duration) {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() {
@@ -157,8 +156,8 @@ func (n *Networks) Take(addr netip.Addr) (wait time.Duration) {
 	return wait
 }
 
-// network is the number of addr's network. IPv4 networks get the numbers of IPv6 networks below
-// 0:2::/32, which is reserved and never on the wire.
+// network returns the number of addr's network. IPv4 networks get the numbers of IPv6 networks below 0:2::/32, which is
+// reserved and never on the wire.
 func (n *Networks) network(addr netip.Addr) uint64 {
 	if addr.Is4() {
 		b := addr.As4()
@@ -172,8 +171,8 @@ func (n *Networks) network(addr netip.Addr) uint64 {
 	return binary.BigEndian.Uint64(b[:8])
 }
 
-// find returns key's slot, or makes room for it: first where forgetting loses nothing (a full
-// bucket), else where the clock hand finds a slot not seen for a round.
+// find returns key's slot, or makes room for it: first where forgetting loses nothing (a full bucket), else where the
+// clock hand finds a slot not seen for a round.
 func (s *set) find(key uint64, now int64) *slot {
 	var idle *slot
 	for i := range s.slots {

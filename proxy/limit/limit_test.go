@@ -119,8 +119,8 @@ func TestNoLimit(t *testing.T) {
 	}
 }
 
-// TestManyNetworks: half as many networks as slots are all remembered well enough to stay limited,
-// and four times as many neither grow the table nor lock out a newcomer.
+// TestManyNetworks: half as many networks as slots are all remembered well enough to stay limited, and four times as
+// many neither grow the table nor lock out a newcomer.
 func TestManyNetworks(t *testing.T) {
 	n := NewNetworks(Rate{PerSecond: 0.0001, Burst: 1}, false, nil)
 	addr := func(i int) netip.Addr {

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// Bounds are how many may hold a place at once. Zero or less means no bound.
+// Bounds say how many may hold a place at once. Zero or less means no bound.
 type Bounds struct {
 	All     int // together
 	Wide    int // of an IPv4 /16 or IPv6 /48
 	Network int // of an IPv4 /24 or IPv6 /64
 }
 
-// Shares are Bounds of so many in all, of which a wide network may have a half and a network a quarter: whoever has one or
-// two networks cannot take all places, and a crowd at one address still finds some.
+// Shares returns Bounds of so many in all. A wide network may have half of them and a network a quarter: the owner of
+// one or two networks cannot take all places, and a crowd at one address still finds some.
 func Shares(all int) Bounds {
 	return Bounds{All: all, Wide: (all + 1) / 2, Network: (all + 3) / 4}
 }
 
 // Places bounds how many strangers are dealt with at once: in all, and for each network and wide network. Where a bound
-// is reached, whoever has been silent there for the longest has to go for the newcomer; so those who only sit there
-// never keep others out. It is safe for concurrent use, and takes memory for those that are in, and no other.
+// is reached, the one that has been silent for the longest goes for the newcomer; so those who only sit there never
+// keep others out. It is safe for concurrent use, and takes memory only for those that are in.
 type Places struct {
 	mu     sync.Mutex
 	bounds Bounds
@@ -29,7 +29,7 @@ type Places struct {
 	rooms  map[netip.Prefix]*room
 }
 
-// Place is one of them; the zero Place is nobody's. It is not to be copied while it is taken.
+// Place is one of them. The zero Place belongs to nobody. It must not be copied while it is taken.
 type Place struct {
 	evict  func()
 	rooms  [levels]*room
@@ -47,7 +47,7 @@ const (
 	levels
 )
 
-// room are the places of one network. The silent ones are in a list, the one that has been so for the longest first.
+// room holds the places of one network. The silent ones are in a list, the longest silent first.
 type room struct {
 	n           int
 	first, last *Place
@@ -58,7 +58,7 @@ type links struct{ prev, next *Place }
 // NewPlaces returns places within these bounds.
 func NewPlaces(b Bounds) *Places { return &Places{bounds: b, rooms: map[netip.Prefix]*room{}} }
 
-// Set changes the bounds, and the networks that are only counted in all. Whoever is in stays in.
+// Set changes the bounds, and the networks that are only counted in all. Nobody who is in goes.
 func (p *Places) Set(b Bounds, exempt []netip.Prefix) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,16 +68,16 @@ func (p *Places) Set(b Bounds, exempt []netip.Prefix) {
 	}
 }
 
-// Now is how many are in.
+// Now returns how many are in.
 func (p *Places) Now() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.all.n
 }
 
-// Enter takes a place for somebody at addr, who is silent from now on, and reports whether there was one. evict is called
-// once, from another goroutine, if the place is given to somebody else; it must not wait for anything. A nil evict is for
-// those who are never silent. An addr that is not valid belongs to no network.
+// Enter takes a place for somebody at addr, who is silent from now on, and reports whether there was one. evict is
+// called once, from another goroutine, if the place is given to somebody else; it must not wait for anything. A nil
+// evict is for connections that are never silent. An invalid addr belongs to no network.
 func (p *Places) Enter(x *Place, addr netip.Addr, evict func()) bool {
 	*x = Place{evict: evict}
 	if addr = addr.Unmap().WithZone(""); addr.IsValid() {
@@ -104,7 +104,7 @@ func (p *Places) Enter(x *Place, addr netip.Addr, evict func()) bool {
 	return ok
 }
 
-// enter gives x a place and returns those who lose theirs. p.mu is held.
+// enter gives x a place and returns those that lose theirs. p.mu is held.
 func (p *Places) enter(x *Place) (out [levels]*Place, ok bool) {
 	bounds := [levels]int{p.bounds.All, p.bounds.Wide, p.bounds.Network}
 	for i := range x.rooms {
@@ -131,10 +131,10 @@ func (p *Places) enter(x *Place) (out [levels]*Place, ok bool) {
 			}
 		}
 		x.rooms[i] = r
-		r.n++ // before anybody goes, so that it is not forgotten as empty
+		r.n++ // before one goes, so that it is not forgotten as empty
 	}
 	x.in = true
-	for i := levels - 1; i >= 0; i-- { // the narrowest first: who goes there makes room everywhere
+	for i := levels - 1; i >= 0; i-- { // the narrowest first: one that goes there makes room everywhere
 		if r := x.rooms[i]; r != nil && bounds[i] > 0 && r.n > bounds[i] && r.first != nil {
 			out[i] = r.first
 			p.remove(r.first)
@@ -146,14 +146,14 @@ func (p *Places) enter(x *Place) (out [levels]*Place, ok bool) {
 	return out, true
 }
 
-// Leave gives the place back. It does nothing when that has been done, or somebody else has got it.
+// Leave gives the place back. It does nothing when that has been done, or the place is somebody else's.
 func (p *Places) Leave(x *Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(x)
 }
 
-// Spoke notes that whoever has the place has just said something, and is silent from now on.
+// Spoke notes that the holder of the place has just said something, and is silent from now on.
 func (p *Places) Spoke(x *Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -163,7 +163,7 @@ func (p *Places) Spoke(x *Place) {
 	}
 }
 
-// Busy notes that it is not for whoever has the place to say something; nobody gets it meanwhile.
+// Busy notes that the holder of the place has nothing to say now; nobody else gets the place meanwhile.
 func (p *Places) Busy(x *Place) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -186,7 +186,7 @@ func (p *Places) remove(x *Place) {
 	}
 }
 
-// listen puts x at the end of the lists of those who are silent.
+// listen puts x at the end of the lists of silent places.
 func (x *Place) listen() {
 	x.silent = true
 	for i, r := range x.rooms {

@@ -26,8 +26,8 @@ const (
 
 var errNoHeader = errors.New("listen: no PROXY header")
 
-// headerLen returns the length of the PROXY header that b begins with, 0 while more bytes are
-// needed to tell, or errNoHeader, or refusal(ProxyInvalid).
+// headerLen returns the length of the PROXY header that b begins with, 0 while more bytes are needed, or errNoHeader,
+// or refusal(ProxyInvalid).
 func headerLen(b []byte) (int, error) {
 	switch {
 	case begins(b, sigV1):
@@ -58,15 +58,16 @@ func begins(b []byte, sig string) bool {
 	return string(b[:n]) == sig[:n]
 }
 
-// hasHeader reports whether b, nothing else we know, looks like a PROXY header. Two bytes are
-// enough for that.
+// hasHeader reports whether b looks like a PROXY header and like nothing else that we know. Two bytes are enough for
+// that.
 func hasHeader(b []byte) bool { return len(b) >= 2 && (begins(b, sigV1) || begins(b, sigV2)) }
 
 // source returns the client's address in the whole header h, or peer if h names none on purpose.
 func source(h []byte, peer netip.AddrPort) (netip.AddrPort, error) {
 	if len(h) >= 16 && begins(h, sigV2) {
 		if family := h[13]; h[12] == local || h[12] == local+1 && family != tcp4 && family != tcp6 {
-			return peer, nil // nobody that can have connected here: a Unix socket, a datagram, or what is not known yet
+			// Nobody can have connected here so: a Unix socket, a datagram, or something that is not known yet.
+			return peer, nil
 		}
 	}
 	// The library reads v1 lines only from a buffer that has them whole, which this one does.
@@ -78,7 +79,7 @@ func source(h []byte, peer netip.AddrPort) (netip.AddrPort, error) {
 		return peer, nil
 	}
 	a, ok := p.SourceAddr.(*net.TCPAddr)
-	if !ok { // UDP or a Unix socket: not somebody who can have connected here
+	if !ok { // UDP or a Unix socket: nobody can have connected here so
 		return peer, refusal(ProxyInvalid)
 	}
 	from := unmap(a.AddrPort())
@@ -88,9 +89,8 @@ func source(h []byte, peer netip.AddrPort) (netip.AddrPort, error) {
 	return from, nil
 }
 
-// readHeader reads a PROXY header from c, a trusted peer, for at most limit, and returns the
-// client's address and the bytes read that follow it. Without a header the address is peer's,
-// unless one is required.
+// readHeader reads a PROXY header from c, a trusted peer, for at most limit, and returns the client's address and the
+// bytes read that follow it. Without a header, unless one is required, it returns peer's.
 func readHeader(c socket, peer netip.AddrPort, buf []byte, limit time.Duration, required bool) (netip.AddrPort, []byte, error) {
 	end := time.Now().Add(limit)
 	for {

@@ -1,7 +1,7 @@
-// Package listen puts Minecraft, HTTP and TLS on one TCP port and tells them apart by their first
-// bytes. It believes a PROXY protocol header only from networks it was told to trust, charges a
-// connection to the address that results before it reads anything else, and never lets a stranger
-// hold more than one of a fixed number of places for more than a few seconds.
+// Package listen puts Minecraft, HTTP and TLS on one TCP port and tells them apart by their first bytes. It believes a
+// PROXY protocol header only from networks it was told to trust, charges a connection to the address that results
+// before it reads anything else, and never lets a stranger hold more than one of a fixed number of places for more than
+// a few seconds.
 package listen
 
 import (
@@ -19,12 +19,12 @@ import (
 	"github.com/earshot-mc/earshot/proxy/limit"
 )
 
-// Why a connection was closed here, as given to [Config].Count.
+// Why a connection was closed here, as [Config].Count gets it.
 const (
 	AcceptFailed   = "accept_failed"   // the system could not accept a connection; it is tried again
 	Throttled      = "throttled"       // [Config].Gate said no
-	Crowded        = "crowded"         // silent for the longest when [MaxSniffing] connections were waiting, or all of a network's
-	ProxyUntrusted = "proxy_untrusted" // a PROXY header from somebody who may not send one
+	Crowded        = "crowded"         // silent for the longest of [MaxSniffing] connections, or of a network's
+	ProxyUntrusted = "proxy_untrusted" // a PROXY header from an address that may not send one
 	ProxyMissing   = "proxy_missing"   // no PROXY header where one is required
 	ProxyInvalid   = "proxy_invalid"   // a PROXY header that cannot be read
 	ProxySlow      = "proxy_slow"      // a PROXY header that did not arrive in time
@@ -36,16 +36,16 @@ const (
 	Unserved       = "unserved"        // told apart, but nobody took it; or the listener is closing
 )
 
-// Reasons lists every reason there is, so that each can be exported at zero from the start.
+// Reasons lists all reasons, so that each can be exported at zero from the start.
 var Reasons = []string{AcceptFailed, Throttled, Crowded, ProxyUntrusted, ProxyMissing, ProxyInvalid, ProxySlow,
 	Silent, Slow, HungUp, Unknown, TLSOff, Unserved}
 
-// MaxSniffing is how many connections may at once be on the way from accept to whoever serves
-// them, by the [limit.Shares] of networks: whoever has said nothing for the longest goes for the next one.
+// MaxSniffing bounds the connections that are on the way from accept to their server, by the [limit.Shares] of
+// networks: the one that has been silent for the longest goes for the next one.
 const MaxSniffing = 2048
 
-// MaxTold is how many of those whom [Config].Gate has refused may at once be on the way to being told so, an eighth of them
-// of one network. All others are closed without a reply.
+// MaxTold bounds the connections that [Config].Gate has refused and that are on the way to being told so; one network
+// has at most an eighth of them. All others are closed without a reply.
 const MaxTold = 64
 
 // toldWithin is how long one of these has to say what it is.
@@ -57,28 +57,28 @@ const (
 	DefaultProxyHeader = 3 * time.Second
 )
 
-// legacyWait is how long a connection that began like an old server list ping may pause before it
-// is taken for one: the three oldest forms of that ping are prefixes of each other and of a frame.
+// legacyWait is how long a connection that began like an old server list ping may pause before it is taken for one: the
+// three oldest forms of that ping are prefixes of each other and of a frame.
 const legacyWait = 300 * time.Millisecond
 
 // Config says how to treat connections. The zero value serves Minecraft and HTTP without limits.
 type Config struct {
-	Trusted      []netip.Prefix // who may send a PROXY protocol header (v1 or v2)
+	Trusted      []netip.Prefix // networks that may send a PROXY protocol header (v1 or v2)
 	RequireProxy bool           // Trusted peers must send one; others are not affected
 	TLS          bool           // somebody accepts from Listener.TLS
 
 	FirstByte   time.Duration // time from accept (or PROXY header) until a connection is told apart; 0 = 5 s
 	ProxyHeader time.Duration // time for the whole PROXY header; 0 = 3 s
 
-	// Players serves each player, ping and old client in the goroutine that has told it apart, which
-	// saves a server list ping two hand-overs; nil = they come out of [Listener.Minecraft].
+	// Players serves each player, ping and old client in the goroutine that has told it apart, which saves a server
+	// list ping two hand-overs. nil: they come out of [Listener.Minecraft].
 	Players func(*Conn)
 
-	// Gate tells how long this address has to wait until it may connect; it is called once for each connection. 0 = it may
-	// now; nil = everybody may. A few of those who have to wait are passed on all the same, to be told: see [Wait].
+	// Gate returns how long this address has to wait until it may connect; it is called once for each connection. 0: it
+	// may now. nil: everybody may. A few of those that have to wait are passed on all the same, to be told: see [Wait].
 	Gate  func(netip.Addr) time.Duration
 	Log   *slog.Logger                         // nil = silent
-	Count func(reason string, from netip.Addr) // a connection was closed here; safe for concurrent use; nil = not counted
+	Count func(reason string, from netip.Addr) // a connection was closed here; from any goroutine; nil: not counted
 }
 
 // Listener accepts from one TCP listener and hands its connections to three others.
@@ -86,7 +86,7 @@ type Listener struct {
 	cfg  atomic.Pointer[Config]
 	ln   net.Listener
 	room *limit.Places
-	told *limit.Places // of those whom Gate has refused
+	told *limit.Places // of connections that Gate has refused
 	done chan struct{}
 
 	minecraft, http, tls *queue
@@ -97,8 +97,8 @@ type Listener struct {
 	wg     sync.WaitGroup
 }
 
-// New returns a Listener that takes over ln, as [Open] makes it; its connections must be TCP ones.
-// Nothing is accepted before [Listener.Serve].
+// New returns a Listener that takes over ln, as [Open] makes it; its connections must be TCP ones. Nothing is accepted
+// before [Listener.Serve].
 func New(ln net.Listener, cfg Config) *Listener {
 	l := &Listener{ln: ln, room: limit.NewPlaces(limit.Shares(MaxSniffing)), told: limit.NewPlaces(limit.Bounds{All: MaxTold, Wide: MaxTold / 4, Network: MaxTold / 8}), done: make(chan struct{}), open: map[*net.TCPConn]struct{}{}}
 	l.Apply(cfg)
@@ -108,8 +108,7 @@ func New(ln net.Listener, cfg Config) *Listener {
 	return l
 }
 
-// Apply replaces the Config for connections that are accepted from now on. Whether there are Players and who they are
-// must not change.
+// Apply replaces the Config for connections that are accepted from now on. Players must stay the same.
 func (l *Listener) Apply(cfg Config) {
 	if cfg.FirstByte <= 0 {
 		cfg.FirstByte = DefaultFirstByte
@@ -135,19 +134,19 @@ func (l *Listener) Apply(cfg Config) {
 	l.cfg.Store(&cfg)
 }
 
-// Minecraft returns the listener for players, server list pings and clients older than 1.7 (see
-// [Legacy]). Its connections are *[Conn]s.
+// Minecraft returns the listener for players, server list pings and clients older than 1.7 (see [Legacy]). Its
+// connections are *[Conn]s.
 func (l *Listener) Minecraft() net.Listener { return l.minecraft }
 
 // HTTP returns the listener for plain HTTP requests. Its connections are *[Conn]s.
 func (l *Listener) HTTP() net.Listener { return l.http }
 
-// TLS returns the listener for connections that begin with a TLS record, the handshake not yet
-// read. Without [Config].TLS it never has one. Its connections are *[Conn]s.
+// TLS returns the listener for connections that begin with a TLS record, the handshake not yet read. Without
+// [Config].TLS it never has one. Its connections are *[Conn]s.
 func (l *Listener) TLS() net.Listener { return l.tls }
 
-// Serve accepts until Close, whose ErrClosed it then returns, or until the listening socket
-// breaks. Running out of file descriptors and the like does not end it.
+// Serve accepts until Close, and then returns ErrClosed, or until the listening socket breaks. Running out of file
+// descriptors and the like does not end it.
 func (l *Listener) Serve() error {
 	var pause time.Duration
 	for {
@@ -177,8 +176,8 @@ func (l *Listener) Serve() error {
 	}
 }
 
-// broken tells an accept error that will not go away. Linux reports many passing network errors of
-// the peer through accept, so everything else is worth another try.
+// broken tells an accept error that will not go away. Linux reports many passing network errors of the peer through
+// accept, so everything else is worth another try.
 func broken(err error) bool {
 	for _, e := range []error{net.ErrClosed, syscall.EBADF, syscall.EINVAL, syscall.ENOTSOCK, syscall.EOPNOTSUPP} {
 		if errors.Is(err, e) {
@@ -188,8 +187,8 @@ func broken(err error) bool {
 	return false
 }
 
-// admit does what costs nothing in the accept loop itself, so that a flood does not even get a
-// goroutine, and starts one for what is left.
+// admit does in the accept loop what costs nothing, so that a flood does not even get a goroutine, and starts one for
+// the rest.
 func (l *Listener) admit(tcp *net.TCPConn) {
 	peer, ok := tcp.RemoteAddr().(*net.TCPAddr)
 	if !ok { // the peer was gone before it could be asked
@@ -226,18 +225,18 @@ func (l *Listener) admit(tcp *net.TCPConn) {
 	}()
 }
 
-// arrival is a connection on the way from accept to whoever serves it.
+// arrival is a connection on the way from accept to its server.
 type arrival struct {
 	limit.Place
 	tcp     *net.TCPConn
 	from    netip.AddrPort
-	trusted bool          // from may say by a PROXY header whom it is from
-	wait    time.Duration // what the gate said; it comes in to be told so
+	trusted bool          // from may send a PROXY header
+	wait    time.Duration // the gate's answer; the client comes in to be told
 	evicted atomic.Bool
 }
 
-// enter takes a place for a, among those who come in or those who are told why not. A balancer's connections are counted
-// by whom they are from, once that is known.
+// enter takes a place for a, among those that come in or those that are told why not. A balancer's connections are
+// counted by the client's address, once that is known.
 func (l *Listener) enter(a *arrival) bool {
 	if a.wait > 0 {
 		return l.told.Enter(&a.Place, a.from.Addr(), nil)
@@ -260,7 +259,7 @@ func (l *Listener) leave(a *arrival) {
 	l.room.Leave(&a.Place)
 }
 
-// reason is why there is no place for a.
+// reason returns why there is no place for a.
 func (a *arrival) reason() string {
 	if a.wait > 0 {
 		return Throttled
@@ -268,7 +267,7 @@ func (a *arrival) reason() string {
 	return Crowded
 }
 
-// header finds out whom a balancer's connection is from.
+// header reads the client's address from a balancer's connection.
 func (l *Listener) header(cfg *Config, a *arrival, buf []byte) ([]byte, error) {
 	from, buf, err := readHeader(a, a.from, buf, cfg.ProxyHeader, cfg.RequireProxy)
 	if err != nil {
@@ -286,7 +285,7 @@ func (l *Listener) header(cfg *Config, a *arrival, buf []byte) ([]byte, error) {
 // Read implements socket.
 func (a *arrival) Read(b []byte) (int, error) { return a.tcp.Read(b) }
 
-// SetReadDeadline implements socket. Whoever has lost the place reads nothing any more.
+// SetReadDeadline implements socket. A connection that has lost its place reads nothing any more.
 func (a *arrival) SetReadDeadline(t time.Time) error {
 	err := a.tcp.SetReadDeadline(t)
 	if a.evicted.Load() {
@@ -295,8 +294,8 @@ func (a *arrival) SetReadDeadline(t time.Time) error {
 	return err
 }
 
-// receive tells one connection apart and hands it out, or returns it where Config.Players is to
-// have it. Nagle's algorithm is off in every connection the net package makes.
+// receive tells one connection apart and hands it out, or returns it where Config.Players is to have it. Nagle's
+// algorithm is off in every connection the net package makes.
 func (l *Listener) receive(cfg *Config, a *arrival) (player *Conn) {
 	tcp, buf := a.tcp, make([]byte, 0, 512)
 	var err error
@@ -357,21 +356,21 @@ func (l *Listener) receive(cfg *Config, a *arrival) (player *Conn) {
 	return nil
 }
 
-// sayTooMany answers an HTTP request, which need not have been read, without waiting for anything.
+// sayTooMany answers an HTTP request, possibly before it is read, without waiting for anything.
 func sayTooMany(tcp *net.TCPConn, wait time.Duration) {
 	const text = "too many connections from your network (limits.connections)\n"
 	tcp.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)) // a fresh connection takes it at once
 	fmt.Fprintf(tcp, "HTTP/1.1 429 Too Many Requests\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nRetry-After: %d\r\nConnection: close\r\n\r\n%s",
 		len(text), int((wait+time.Second-1)/time.Second), text)
 	tcp.CloseWrite()
-	// What has come is read, or closing would take the answer with it.
+	// Read what has come, or closing would take the answer with it.
 	tcp.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 	io.Copy(io.Discard, io.LimitReader(tcp, 16<<10))
 }
 
 func (l *Listener) refuse(tcp *net.TCPConn, from netip.AddrPort, reason string) {
 	cfg := l.cfg.Load()
-	cfg.Count(reason, from.Addr()) // before anybody can see that it was refused
+	cfg.Count(reason, from.Addr()) // before the client can see that it was refused
 	cfg.Log.Debug("connection refused", "from", from, "reason", reason)
 	tcp.Close()
 }
@@ -388,8 +387,8 @@ func (c *Config) trusts(a netip.Addr) bool {
 
 func unmap(a netip.AddrPort) netip.AddrPort { return netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) }
 
-// Close closes the listening socket, the three listeners and every connection not yet handed out,
-// and waits for all goroutines of this Listener. Connections that were handed out stay open.
+// Close closes the listening socket, the three listeners and every connection not yet handed out, and waits for all
+// goroutines of this Listener. Connections that were handed out stay open.
 func (l *Listener) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -411,8 +410,8 @@ func (l *Listener) Close() error {
 	return err
 }
 
-// queue is a net.Listener fed by hand. It holds nothing: what is not accepted waits in its
-// goroutine, within the bound of MaxSniffing.
+// queue is a net.Listener fed by hand. It holds nothing: a connection that nobody has accepted waits in its goroutine,
+// within the bound of MaxSniffing.
 type queue struct {
 	addr  net.Addr
 	conns chan net.Conn
@@ -420,7 +419,7 @@ type queue struct {
 	done  chan struct{}
 }
 
-// put hands c to whoever accepts and reports whether somebody did within patience.
+// put hands c to the next Accept and reports whether one came within patience.
 func (q *queue) put(c net.Conn, patience time.Duration) bool {
 	t := time.NewTimer(patience)
 	defer t.Stop()
@@ -449,8 +448,8 @@ func (q *queue) Close() error {
 
 func (q *queue) Addr() net.Addr { return q.addr }
 
-// Conn is a TCP connection whose first bytes have been looked at and are read again. Once they are
-// used up it is the TCP connection itself: nothing is copied, and vectored writes reach the socket.
+// Conn is a TCP connection whose first bytes have been looked at and are read once more. Behind them it is the TCP
+// connection itself: nothing is copied, and vectored writes reach the socket.
 type Conn struct {
 	*net.TCPConn
 	remote *net.TCPAddr
@@ -459,7 +458,7 @@ type Conn struct {
 	wait   time.Duration
 }
 
-// Wait is how long the network of c, which came from a [Listener], has to wait before it may connect: whoever serves it
+// Wait returns how long the network of c, which came from a [Listener], has to wait before it may connect; its server
 // may tell it so, and does no more. 0: it may.
 func Wait(c net.Conn) time.Duration {
 	if lc, ok := c.(*Conn); ok {
@@ -468,16 +467,15 @@ func Wait(c net.Conn) time.Duration {
 	return 0
 }
 
-// Legacy reports whether c came from a [Listener] and is a server list ping (first byte FE) or a
-// login (first byte 02) of a client older than 1.7. The first byte alone does not tell: a frame of
-// 254 bytes begins with FE too.
+// Legacy reports whether c came from a [Listener] and is a server list ping (first byte FE) or a login (first byte 02)
+// of a client older than 1.7. The first byte alone does not tell: a frame of 254 bytes begins with FE too.
 func Legacy(c net.Conn) bool {
 	lc, ok := c.(*Conn)
 	return ok && lc.legacy
 }
 
-// Read reads what was looked at, then from the socket. It may not be called concurrently with
-// itself or WriteTo before those bytes are used up.
+// Read reads the bytes that were looked at, then from the socket. It may not be called concurrently with itself or
+// WriteTo before those bytes are used up.
 func (c *Conn) Read(b []byte) (int, error) {
 	if len(c.peeked) == 0 {
 		return c.TCPConn.Read(b)
@@ -505,12 +503,12 @@ func (c *Conn) WriteTo(w io.Writer) (int64, error) {
 	return n + m, err
 }
 
-// Buffered is the number of bytes that were looked at and not read yet. While it is zero, whoever
-// reads from the descriptor itself misses nothing.
+// Buffered returns the number of bytes that were looked at and not read yet. While it is zero, a read from the
+// descriptor itself misses nothing.
 func (c *Conn) Buffered() int { return len(c.peeked) }
 
-// RemoteAddr is the client's address, a *net.TCPAddr: the one a trusted PROXY header named, or the
-// socket's. It is never an IPv4-mapped IPv6 address.
+// RemoteAddr returns the client's address, a *net.TCPAddr: the one a trusted PROXY header named, or the socket's. It is
+// never an IPv4-mapped IPv6 address.
 func (c *Conn) RemoteAddr() net.Addr { return c.remote }
 
 // NetConn returns the *net.TCPConn below. Bytes already looked at cannot be read there.

@@ -277,8 +277,7 @@ func TestProxyHeaderSlow(t *testing.T) {
 	}
 }
 
-// TestThrottleFirst: a throttled stranger is closed although it never wrote a byte, and costs no
-// place.
+// TestThrottleFirst: a throttled stranger is closed although it never wrote a byte, and costs no place.
 func TestThrottleFirst(t *testing.T) {
 	l, n := start(t, Config{Gate: never, FirstByte: time.Hour})
 	full(t, l.told, MaxTold)
@@ -302,7 +301,8 @@ func full(t *testing.T, p *limit.Places, n int) {
 	}
 }
 
-// TestCrowded: whoever has said nothing for the longest goes for the next one; where nobody is silent the next one goes.
+// TestCrowded: whoever has said nothing for the longest goes for the next one; where nobody is silent the next one
+// goes.
 func TestCrowded(t *testing.T) {
 	l, n := start(t, Config{FirstByte: time.Hour})
 	full(t, l.room, MaxSniffing-1)
@@ -354,8 +354,8 @@ func TestBalancerIsNoNetwork(t *testing.T) {
 	n.wait(Crowded, 1)
 }
 
-// TestThrottledAreTold: a few of those whose network has to wait are passed on to be told so, a request with an answer; and
-// the more there are, the fewer of them cost anything.
+// TestThrottledAreTold: a few of those whose network has to wait are passed on to be told so, a request with an answer;
+// and the more there are, the fewer of them cost anything.
 func TestThrottledAreTold(t *testing.T) {
 	l, n := start(t, Config{Gate: never, FirstByte: time.Hour, TLS: true})
 	dial(t, l, handshake("localhost"))

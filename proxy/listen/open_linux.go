@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// listenConfig sets up probing on the listening socket, from which Linux copies it to each
-// connection: asking for it again on each costs eight system calls, a tenth of a server list ping.
-// And since whoever connects here speaks first, Linux is asked to hand a connection out when its
-// first bytes are there, or after about a second without: nobody has to be woken for them again.
+// listenConfig sets up probing on the listening socket, from which Linux copies it to each connection: asking for it on
+// each would cost eight system calls, a tenth of a server list ping. Clients speak first here, so Linux is asked to
+// hand a connection out when its first bytes are there, or after about a second without: nobody has to be woken for
+// them a second time.
 func listenConfig() net.ListenConfig {
 	return net.ListenConfig{KeepAlive: -1, Control: func(_, _ string, c syscall.RawConn) error {
 		var err error

@@ -13,13 +13,13 @@ type refusal string
 
 func (r refusal) Error() string { return "listen: connection refused: " + string(r) }
 
-// socket is what telling apart needs of a connection.
+// socket is the part of a connection that telling apart needs.
 type socket interface {
 	io.Reader
 	SetReadDeadline(time.Time) error
 }
 
-// kind is what the first bytes of a connection say it is.
+// kind says what a connection is, by its first bytes.
 type kind uint8
 
 const (
@@ -39,8 +39,8 @@ func classify(b []byte) kind {
 	if len(b) == 0 {
 		return undecided
 	}
-	// A frame's first packet is the handshake: id 0 behind a length of one or two bytes. None of
-	// its possible beginnings is also a request line or a TLS record.
+	// A frame's first packet is the handshake: id 0 behind a length of one or two bytes. None of its possible
+	// beginnings is also a request line or a TLS record.
 	switch first := b[0]; {
 	case first == 0x02: // no handshake is two bytes long
 		return legacy
@@ -75,8 +75,8 @@ func classify(b []byte) kind {
 	return nothing
 }
 
-// sniff reads from c behind buf, whose bytes came first, until it is clear what c is, for at most
-// limit. It returns every byte read.
+// sniff reads from c until it is clear what c is, for at most limit. buf holds the bytes that came first. It returns
+// every byte read.
 func sniff(c socket, buf []byte, limit time.Duration) (kind, []byte, error) {
 	end := time.Now().Add(limit)
 	for {

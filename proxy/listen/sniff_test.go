@@ -83,8 +83,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// arrive runs receive on one end of a pipe while the other end gets pieces written, each arriving
-// alone and pause after the one before.
+// arrive runs receive on one end of a pipe while the other end gets pieces written, each arriving alone and pause after
+// the one before.
 func arrive(t *testing.T, pieces [][]byte, pause time.Duration, receive func(socket)) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -177,8 +177,10 @@ func v2(command, family byte, addrs string, tlvs int) []byte {
 }
 
 const (
-	addrs4 = "\xc6\x33\x64\x07\x0a\x00\x00\x01\x30\x39\x63\xdd"                                                           // 198.51.100.7:12345
-	addrs6 = "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01" + "0123456789abcdef" + "\x30\x39\x63\xdd" // [2001:db8::1]:12345
+	// 198.51.100.7:12345.
+	addrs4 = "\xc6\x33\x64\x07\x0a\x00\x00\x01\x30\x39\x63\xdd"
+	// [2001:db8::1]:12345.
+	addrs6 = "\x20\x01\x0d\xb8\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01" + "0123456789abcdef" + "\x30\x39\x63\xdd"
 	mapped = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\xc6\x33\x64\x07" + "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff\x0a\x00\x00\x01" + "\x30\x39\x63\xdd"
 	peerIs = "192.0.2.9:999"
 )

@@ -1,7 +1,7 @@
 // Package lite passes connections on to a server as they are.
 //
-// What goes by is not looked at: nobody logs in here, so there is no player and no version that is unknown. A side may be
-// silent for as long as it likes, but not leave what is sent to it lying.
+// It does not look at what goes by: nobody logs in here, so there is no player and no unknown version. A side may be
+// silent for as long as it likes, but must take what is sent to it.
 package lite
 
 import (
@@ -19,15 +19,15 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Owner is who a connection belongs to.
+// Owner decides for one connection.
 type Owner interface {
 	// Next chooses a server to dial among those that untried allows; nil: there is none.
 	Next(untried func(*backend.Server) bool) *backend.Server
-	// Dialed is told what came of it. When ctx has ended, an error says nothing about the server.
+	// Dialed is called with the outcome. When ctx has ended, an error says nothing about the server.
 	Dialed(ctx context.Context, b *backend.Server, err error)
-	// Timeouts are those in force. They are asked for at each wait.
+	// Timeouts returns those in force. It is called at each wait.
 	Timeouts() Timeouts
-	// Poked tells when to ask Ended.
+	// Poked returns a channel that tells when to call Ended.
 	Poked() <-chan struct{}
 	// Ended reports whether the connection has to end.
 	Ended() bool
@@ -49,7 +49,7 @@ type Counters struct {
 	Bytes               [2]atomic.Uint64 // by proto.Dir; of a connection that is open it may lag behind
 }
 
-// grace is how long what is under way may take once one side is broken.
+// grace bounds what is under way once one side is broken.
 const grace = 2 * time.Second
 
 // Conn is a client's connection that is to be passed on.
@@ -61,7 +61,7 @@ type Conn struct {
 	Log      *slog.Logger
 }
 
-// Reach connects to the first server that can be reached, each being tried once; nil: none can, before ctx ends.
+// Reach connects to the first server that can be reached, trying each once; nil: none can, before ctx ends.
 func (c *Conn) Reach(ctx context.Context) (*backend.Server, net.Conn) {
 	tried := map[string]bool{}
 	for {
@@ -81,9 +81,9 @@ func (c *Conn) Reach(ctx context.Context) (*backend.Server, net.Conn) {
 	}
 }
 
-// Pass gives a server what the client has said so far, and then joins the two until both have said all they had to. When
-// one side has closed, the other may still finish; when one is broken, what was under way gets a moment. An error says
-// that the server took nothing at all.
+// Pass gives a server what the client has said so far, and then joins the two until both have said all they had to.
+// When one side has closed, the other may still finish. When one is broken, what was under way gets a moment. An error
+// says that the server took nothing at all.
 func (c *Conn) Pass(to net.Conn, head []byte) error {
 	c.Counters.Connections.Add(1)
 	c.Counters.Open.Add(1)
@@ -138,9 +138,9 @@ func (c *Conn) pipe(to net.Conn) {
 	}
 }
 
-// pour copies bytes, within the kernel where both ends are sockets, until src is at its end, which it passes on. Since time
-// spent on what a side leaves lying cannot be seen from here, reading is interrupted once in a write timeout, and a write
-// that is under way then has one more.
+// pour copies bytes, within the kernel where both ends are sockets, until src ends, and passes the end on. It cannot
+// see how long a side leaves bytes lying, so reading is interrupted once in a write timeout, and a write that is under
+// way then has one more.
 func (c *Conn) pour(dst, src net.Conn, n *atomic.Uint64) error {
 	for {
 		begun, patience := time.Now(), c.Owner.Timeouts().Write
