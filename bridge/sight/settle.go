@@ -82,12 +82,13 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 	for p, at := range v.clash {
 		l, t := v.seats[p.l()], v.seats[p.t()]
 		switch {
-		case !l.hasBody(t.slot) || l.at == t.at || l.world != t.world:
+		case !l.hasBody(t.slot) || !differ(l, t):
 			delete(v.clash, p)
-		case now.Sub(at) >= persist:
+		case l.world != t.world && l.bodies.has(t.slot) && t.bodies.has(l.slot) || now.Sub(at) >= persist:
 			delete(v.clash, p)
-			v.seenAcross(l, t)
-			changed = true
+			if v.seenAcross(l, t) {
+				changed = true
+			}
 		default:
 			due(at.Add(persist))
 		}
@@ -102,14 +103,17 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 		if q.parting = v.seats[q.slot] == q && !q.in; q.parting { // it is told when it is there
 			return false
 		}
-		if part := q.part.Load(); v.seats[q.slot] == q && q.reported != part {
-			q.reported = part
+		if world := q.World(); v.seats[q.slot] == q && q.reported != world {
+			q.reported = world
 			changed = true
 			*parted = append(*parted, q.Session)
 		}
 		return true
 	})
 	v.listen(now)
+	if len(v.dirty) > 0 { // a body has spoken for somebody who may speak for others now
+		due(now)
+	}
 	return changed, next
 }
 
@@ -187,11 +191,11 @@ func (v *server) row(l *seat, now time.Time, due func(time.Time)) (changed bool)
 
 // clashes looks for bodies of those who are said to be in another world.
 func (v *server) clashes(l *seat, now time.Time, due func(time.Time)) {
-	if all := v.worlds[l.world]; len(all) < 2 {
+	if len(v.worlds[l.world]) < 2 && (v.byNumber == 0 || len(v.worlds) < 2) {
 		return
 	}
 	look := func(t *seat) {
-		if t.world != l.world || t.at == l.at {
+		if !differ(l, t) {
 			return
 		}
 		p := of(l.slot, t.slot)

@@ -168,15 +168,17 @@ func (n *Network) name(server string) string {
 // Session is one player's connection. Its methods may be called from any goroutine.
 type Session struct {
 	Name string
-	P    uuid.UUID                            // as the proxy knows the player
-	Self any                                  // whose session it is, for the owner
-	At   func() (x, y, z float64, known bool) // the player's place; must not block
-	Poke func()                               // called when a turn has something to do; must not block
+	P    uuid.UUID // as the proxy knows the player
+	Self any       // whose session it is, for the owner
+	// ByNumber is whether the player's client is told the number of a dimension, and no name of its world, as before 1.16.
+	ByNumber bool
+	At       func() (x, y, z float64, known bool) // the player's place; must not block
+	Poke     func()                               // called when a turn has something to do; must not block
 
-	net    *Network
-	part   atomic.Int32
-	public atomic.Bool // not vanished, and known to be somewhere
-	seated atomic.Pointer[seat]
+	net     *Network
+	located atomic.Pointer[World]
+	public  atomic.Bool // not vanished, and known to be somewhere
+	seated  atomic.Pointer[seat]
 
 	waiting    atomic.Bool // among the news
 	prev, next *Session    // there
@@ -195,7 +197,8 @@ type seat struct {
 	stay    uint16    // counts worlds
 	in      bool      // the server has let it into a world
 	proven  bool      // the server has shown its UUID under its entity id
-	world   string
+	world   string    // where it is by all that is known
+	told    string    // as the server has named that to the client
 	loginAt time.Time
 	movedAt time.Time // of the last login, respawn or teleport
 
@@ -205,7 +208,7 @@ type seat struct {
 	byEntry          bool  // its witnesses are those of whom it has an entry, for want of bodies
 	whole            bool  // whoever reads the news has to read everything
 	at               int32 // part of the world
-	reported         int32 // part, as told by Settle
+	reported         World // as told by Settle
 	witnesses, blind int32
 	count            int32     // of shown
 	changedAt        time.Time // of dead and spectator
@@ -351,9 +354,10 @@ type server struct {
 	refs  []int32
 	spare []int
 
-	worlds map[string][]*part
-	recent []sighting
-	oldest int
+	worlds   map[string][]*part
+	byNumber int // how many seats have clients that know of no names
+	recent   []sighting
+	oldest   int
 
 	// Seats that a turn has to look at, each with a mark that it is there. One may have left.
 	dirty     []*seat // their rows have changed
@@ -392,8 +396,15 @@ type server struct {
 	said         []string
 }
 
+// World is one of the worlds of a server: its name, and which of those that the server names so, 0 for most.
+type World struct {
+	Name string
+	Part int
+}
+
 // part is one of the worlds that have one name on a server.
 type part struct {
+	world   *World
 	members int
 	age     int64
 	ageAt   time.Time
@@ -405,8 +416,14 @@ func (n *Network) Session(name string, p uuid.UUID) *Session {
 	return &Session{Name: name, P: p, net: n}
 }
 
-// Part is which of the worlds of one name the session is in, 0 for most.
-func (s *Session) Part() int { return int(s.part.Load()) }
+// World is the world in which the session is; the zero one if none is known. Where a server's worlds have names of their
+// own it goes by that name for a client, too, that has only been told a number, once that is known.
+func (s *Session) World() World {
+	if w := s.located.Load(); w != nil {
+		return *w
+	}
+	return World{}
+}
 
 // Public tells whether everybody may know of the player: not vanished, and known to be somewhere.
 func (s *Session) Public() bool { return s.public.Load() }
@@ -802,6 +819,9 @@ func (v *server) sit(s *Session, id uuid.UUID) *seat {
 		x.grow(v.words)
 	}
 	v.n++
+	if s.ByNumber {
+		v.byNumber++
+	}
 	v.void(q)
 	q.at = -1
 	v.byS[id] = append(v.byS[id], q)
@@ -812,7 +832,7 @@ func (v *server) sit(s *Session, id uuid.UUID) *seat {
 	v.intern(s.P)
 	v.concern(id, s.P)
 	v.mark(q)
-	s.part.Store(0)
+	s.located.Store(nil)
 	return q
 }
 
@@ -856,6 +876,9 @@ func (v *server) rise(q *seat) {
 	v.seats[q.slot] = nil
 	v.free = append(v.free, q.slot)
 	v.n--
+	if q.ByNumber {
+		v.byNumber--
+	}
 	v.pairs -= int(q.count)
 	v.in.del(q.slot)
 	if v.witness.has(q.slot) || v.narrow.has(q.slot) {
@@ -1201,7 +1224,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 		v.seeds = true
 		v.assignAll()
 	}
-	return poke || !l.shown.has(t.slot) || l.at != t.at
+	return poke || !l.shown.has(t.slot) || l.at != t.at || l.world != t.world
 }
 
 // reason is when something last happened to the player by which bodies go and come.
@@ -1372,8 +1395,9 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 		}
 	}
 	v.unpart(q)
-	q.world, q.seed, q.ageAt = world, seed, time.Time{}
+	q.world, q.told, q.seed, q.ageAt = world, world, seed, time.Time{}
 	v.assign(q)
+	q.reported = q.World() // whoever has said that it enters asks where that is
 	v.mark(q)
 }
 

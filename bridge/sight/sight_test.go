@@ -79,7 +79,7 @@ func (c *crowd) pass(d time.Duration) {
 // hears is whether l hears t by distance.
 func hears(l, t *player) bool {
 	yes := false
-	l.EachShown(func(o *Session, apart bool) { yes = yes || o == t.Session && !apart && o.Part() == l.Part() })
+	l.EachShown(func(o *Session, apart bool) { yes = yes || o == t.Session && !apart && o.World() == l.World() })
 	return yes
 }
 
@@ -105,6 +105,141 @@ func TestMeet(t *testing.T) {
 		b.Leave()
 		c.want(a, b, false)
 
+	})
+}
+
+// TestOldClientsInNamedWorlds: a client before 1.16 is told a number of whatever world it is in. Whoever has the body of
+// somebody there, or is that body, is there, where no age says otherwise; and so is who has the body of one who is. Two
+// old clients of one number in two worlds are never taken for neighbours by that.
+func TestOldClientsInNamedWorlds(t *testing.T) {
+	const number, named, other = "minecraft:overworld", "minecraft:resource", "minecraft:the_nether"
+	in := func(p *player, world string, older int64) {
+		p.enter("main", p.P)
+		p.Login(p.e, world, 0)
+		p.Age(older + int64(time.Now().Unix())*20)
+	}
+	old := func(c *crowd, name string, older int64) *player {
+		p := c.connect(name)
+		p.ByNumber = true
+		in(p, number, older)
+		return p
+	}
+	list := func(all ...*player) {
+		for _, p := range all {
+			for _, o := range all {
+				if p != o {
+					p.Show(o.s)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		what       string
+		world      string
+		older      int64
+		young      bool // both have later clients
+		both, want bool
+	}{
+		{what: "one world", world: named, want: true},
+		{what: "one world, both bodies", world: named, both: true, want: true},
+		{what: "one body against the age", world: named, older: 5000},
+		{what: "both bodies against the age", world: named, older: 5000, both: true, want: true},
+		{what: "a world that both are told by number", world: other, both: true},
+		{what: "two later clients", world: named, young: true, both: true},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			bubble(t, func(s *crowd) {
+				ann, bob := s.connect("Ann"), s.connect("Bob")
+				ann.ByNumber = !c.young
+				in(ann, number, 0)
+				in(bob, c.world, c.older)
+				list(ann, bob)
+				s.pass(2 * time.Second)
+				s.want(ann, bob, false) // nothing says so
+				ann.body(bob)
+				if c.both {
+					bob.body(ann)
+					s.pass(0)
+					if c.older == 0 {
+						s.want(ann, bob, c.want) // at once
+					}
+				}
+				s.pass(1200 * time.Millisecond)
+				s.want(ann, bob, c.want)
+				s.want(bob, ann, c.want)
+				if w := ann.World().Name; c.want != (w == c.world) {
+					t.Errorf("her world goes by %q", w)
+				}
+			})
+		})
+	}
+
+	bubble(t, func(s *crowd) {
+		ann, dan := old(s, "Ann", 0), old(s, "Dan", 0) // in two worlds, of one age
+		bob, eve := s.connect("Bob"), s.connect("Eve")
+		in(bob, named, 0)
+		in(eve, number, 0)
+		list(ann, bob, dan, eve)
+		bob.body(ann)
+		ann.body(bob)
+		eve.body(dan)
+		dan.body(eve)
+		s.pass(time.Second)
+		apart := func(all ...*player) {
+			t.Helper()
+			for _, o := range all {
+				for _, d := range []*player{dan, eve} {
+					s.want(o, d, false)
+					s.want(d, o, false)
+				}
+			}
+		}
+		apart(ann, bob)
+		s.want(ann, bob, true)
+		s.want(dan, eve, true)
+
+		cid := old(s, "Cid", 0) // beside Ann, of whom alone he has the body
+		list(ann, bob, cid, dan, eve)
+		cid.body(ann)
+		s.pass(1200 * time.Millisecond)
+		s.want(cid, bob, true)
+		s.want(bob, cid, true)
+		apart(ann, bob, cid)
+
+		bob.Leave() // nobody is there any longer who is told its name
+		s.pass(time.Second)
+		s.want(ann, cid, true)
+		apart(ann, cid)
+		ann.Respawn(number, 0) // in the world of Dan
+		cid.gone(ann)
+		ann.Age(int64(time.Now().Unix()) * 20)
+		s.pass(time.Second)
+		s.want(ann, cid, false)
+		s.want(ann, dan, true)
+		ann.body(eve)
+		eve.body(ann)
+		cid.body(ann) // one thing with her number does not take her away from those around her
+		s.pass(2 * time.Second)
+		s.want(ann, cid, false)
+		s.want(ann, eve, true)
+		cid.gone(ann)
+
+		in(bob, named, 0) // and who was taken for somebody there by mistake is not kept there
+		list(ann, bob, cid, dan, eve)
+		for _, o := range []*player{ann, eve} {
+			o.gone(dan)
+			dan.gone(o)
+		}
+		ann.Respawn(number, 0)
+		bob.body(dan)
+		s.pass(time.Second)
+		s.want(bob, dan, true)
+		bob.gone(dan)
+		dan.body(eve)
+		s.pass(time.Second)
+		s.want(dan, eve, true)
+		s.want(dan, bob, false)
+		s.consistent()
 	})
 }
 

@@ -1,6 +1,9 @@
 package sight
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Ages of worlds come in ticks, and some builds send the remainder by this.
 const (
@@ -77,7 +80,6 @@ func (v *server) assign(q *seat) (changed bool) {
 		if best < 0 {
 			for i, p := range parts {
 				if p.members == 0 {
-					*p = part{}
 					best = int32(i)
 					break
 				}
@@ -85,7 +87,7 @@ func (v *server) assign(q *seat) (changed bool) {
 		}
 		if best < 0 {
 			best = int32(len(parts))
-			parts = append(parts, new(part))
+			parts = append(parts, &part{world: &World{q.world, int(best)}})
 			v.worlds[q.world] = parts
 		}
 	}
@@ -94,10 +96,11 @@ func (v *server) assign(q *seat) (changed bool) {
 		v.unpart(q)
 		q.at = best
 		if parts[best].members == 0 {
-			*parts[best] = part{}
+			*parts[best] = part{world: parts[best].world}
 		}
 		parts[best].members++
-		if q.part.Swap(best) != best {
+		was := q.World()
+		if q.located.Store(parts[best].world); q.World() != was {
 			changed = true
 			if !q.parting {
 				q.parting = true
@@ -139,17 +142,17 @@ func (v *server) assignAll() {
 	clear(v.worlds)
 	for _, q := range v.seats {
 		if q != nil {
-			was := q.part.Load()
-			v.assign(q)
-			if q.part.Load() != was {
-				v.mark(q)
-			}
+			v.assign(q) // which marks those who are elsewhere now
 		}
 	}
 }
 
-// seenAcross believes a body between two whose worlds differ: what told them apart tells nothing on this server.
-func (v *server) seenAcross(l, t *seat) {
+// seenAcross believes a body between two whose worlds differ: what told them apart tells nothing on this server, or one of
+// them has only been told a number. It tells whether that changes anything.
+func (v *server) seenAcross(l, t *seat) (changed bool) {
+	if l.world != t.world {
+		return v.recognise(l, t) || v.recognise(t, l)
+	}
 	if l.seed != 0 && t.seed != 0 && l.seed != t.seed && !v.noSeeds {
 		v.noSeeds = true
 		v.said = append(v.said, v.name+" sends players of one world different seeds: seeds tell no worlds apart there")
@@ -165,4 +168,75 @@ func (v *server) seenAcross(l, t *seat) {
 		}
 	}
 	v.assignAll()
+	return true
+}
+
+// Clients before 1.16 are told the number of a dimension, which later ones know as one of three names. Into whichever
+// world such a server lets an old client, a translator before it makes that a number: so worlds with names of their own
+// have one of these names, too. Which world it is, bodies say: whoever has the body of somebody there, or is that body, is
+// there, until the next login or respawn. Nothing else does, so that two old clients of one number, in two worlds, never
+// get into one of them.
+
+// plain tells whether a name is one of the three that stand for a number.
+func plain(world string) bool {
+	return world == "minecraft:overworld" || world == "minecraft:the_nether" || world == "minecraft:the_end"
+}
+
+// sure tells whether the name of a player's world is its own.
+func (q *seat) sure() bool { return !q.ByNumber || q.world != q.told }
+
+// may tells whether a player can be in a world of this name, by what its client has been told.
+func (q *seat) may(world string) bool {
+	return q.ByNumber && q.told != "" && world != "" && (world == q.told || !plain(world))
+}
+
+// differ tells whether two are in two worlds by what is known, although a body of the one in the other's would mean that
+// it is one world.
+func differ(l, t *seat) bool {
+	if l.world == t.world {
+		return l.at != t.at
+	}
+	return t.sure() && l.may(t.world) || l.sure() && t.may(l.world)
+}
+
+// recognise takes a player whose client has been told a number to be in the world of one who is surely there, since one has
+// the body of the other. Where ages or seeds say otherwise, both have to have it.
+func (v *server) recognise(q, there *seat) bool {
+	if !there.sure() || !q.may(there.world) || there.at < 0 || v.vouched(q) {
+		return false
+	}
+	both := q.bodies.has(there.slot) && there.bodies.has(q.slot)
+	if fits, _ := v.fits(q, v.worlds[there.world][there.at]); !fits && !both {
+		return false
+	}
+	v.unpart(q)
+	q.world = there.world
+	v.assign(q)
+	v.mark(q)
+	for _, l := range q.seenBy { // who may be recognised by this one now
+		v.mark(v.seats[l])
+	}
+	return true
+}
+
+// vouched tells whether bodies say that a player is where it is taken to be.
+func (v *server) vouched(q *seat) bool {
+	there := func(o *seat) bool { return o.sure() && o.world == q.world }
+	for _, t := range q.bodies {
+		if there(v.seats[t]) {
+			return true
+		}
+	}
+	for _, b := range q.odd {
+		if o := v.seats[b.slot]; b.stay == o.stay && there(o) {
+			return true
+		}
+	}
+	for _, at := range q.seenBy {
+		l := v.seats[at]
+		if there(l) && (l.bodies.has(q.slot) || slices.ContainsFunc(l.odd, func(b body) bool { return int(b.slot) == q.slot && b.stay == q.stay })) {
+			return true
+		}
+	}
+	return false
 }

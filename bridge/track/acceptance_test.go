@@ -1,6 +1,7 @@
 package track
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -521,5 +522,81 @@ func TestVisibility19OldAndNewClients(t *testing.T) {
 			x.everywhere(0, x.bob, true, x.ann)
 			x.everywhere(0, x.ann, true, x.bob)
 		})
+	}
+}
+
+// Old clients in worlds with names of their own hear those around them, whatever their clients are told, and nobody in
+// another world: neither one who is told the same number, nor one who is told the name that stands for it.
+func TestOldClientsInNamedWorlds(t *testing.T) {
+	for _, pair := range [][2]int32{{proto.V1_8, proto.V26_3}, {proto.V1_12_2, proto.V1_20_3}, {578, proto.V1_17}} {
+		for _, rate := range []float64{20, 0} {
+			empty(t, pair[0], func(x *scene) {
+				x.rate = rate
+				at := func(name string, protocol int32, world string) *actor {
+					a := x.connect(name, protocol)
+					a.switches("main")
+					a.login(world)
+					return a
+				}
+				ann, cid, dan := at("Ann", pair[0], resource), at("Cid", pair[0], resource), at("Dan", pair[0], overworld)
+				bob, eve := at("Bob", pair[1], resource), at("Eve", pair[1], overworld)
+				for _, a := range x.all {
+					for _, o := range x.all {
+						if a != o {
+							a.list(o)
+						}
+					}
+				}
+				here, there := []*actor{ann, bob, cid}, []*actor{dan, eve}
+				hear := func(all []*actor, want bool, others ...*actor) func() bool {
+					return func() bool {
+						for _, l := range all {
+							for _, t := range others {
+								if l != t && (x.hears(l, t) != want || x.hears(t, l) != want) {
+									return false
+								}
+							}
+						}
+						return true
+					}
+				}
+				x.meet(ann, bob)
+				x.meet(ann, cid)
+				if rate == 0 { // or else Bob and Cid, who stand together without bodies, are apart
+					x.meet(bob, cid)
+				}
+				x.meet(dan, eve)
+				x.within(time.Second, "those in the one world hear each other", hear(here, true, here...))
+				x.within(time.Second, "those in the other do", hear(there, true, there...))
+				x.throughout(5*time.Second, "and nobody else", func() bool {
+					return hear(here, true, here...)() && hear(there, true, there...)() && hear(here, false, there...)()
+				})
+				for _, a := range x.all { // what is known is known on every surface, and where it is
+					if p := a.player.Facts().Place; (p.World == resource) != slices.Contains(here, a) || a.player.Pose().Place != p {
+						t.Errorf("%d: %s is in %v", a.protocol, a.name, p)
+					}
+				}
+				ann.health(0) // dies, and is back
+				for _, o := range []*actor{bob, cid} {
+					o.unbody(ann)
+				}
+				x.lasts(time.Second)
+				ann.health(20)
+				ann.reborn(resource)
+				x.meet(ann, bob, cid)
+				x.within(time.Second, "they hear Ann again", hear(here, true, here...))
+				for _, o := range []*actor{bob, cid} { // she goes where Dan is
+					o.unbody(ann)
+				}
+				ann.reborn(overworld)
+				x.meet(ann, dan, eve)
+				x.within(time.Second, "Ann is in the other world", func() bool {
+					return hear(there, true, ann)() && hear([]*actor{bob, cid}, false, ann)()
+				})
+				x.throughout(5*time.Second, "Ann is in the other world", func() bool {
+					return hear(there, true, ann)() && hear([]*actor{bob, cid}, false, ann)()
+				})
+			})
+		}
 	}
 }

@@ -232,15 +232,12 @@ func (a *actor) switches(server string) {
 
 // login is a login into a world, and the teleport that follows.
 func (a *actor) login(world string) {
-	v, ok := vectors()[fmt.Sprint("join_game/", a.protocol, "/", world)]
-	if !ok {
-		a.t.Fatalf("no vector of a login to %s for %d", world, a.protocol)
-	}
-	j, err := packet.ParseJoinGame(a.protocol, v.body)
+	vector := a.vector("join_game", world)
+	j, err := packet.ParseJoinGame(a.protocol, vector)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	body := a.seeded(v.body, j.Seed)
+	body := a.seeded(vector, j.Seed)
 	binary.BigEndian.PutUint32(body, uint32(a.self))
 	a.to(proto.JoinGame, body)
 	a.arrives(world)
@@ -248,16 +245,30 @@ func (a *actor) login(world string) {
 
 // reborn is a respawn in a world, and the teleport that follows.
 func (a *actor) reborn(world string) {
-	v, ok := vectors()[fmt.Sprint("respawn/", a.protocol, "/", world)]
-	if !ok {
-		a.t.Fatalf("no vector of a respawn to %s for %d", world, a.protocol)
-	}
-	r, err := packet.ParseRespawn(a.protocol, v.body)
+	vector := a.vector("respawn", world)
+	r, err := packet.ParseRespawn(a.protocol, vector)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.to(proto.Respawn, a.seeded(v.body, r.Seed))
+	a.to(proto.Respawn, a.seeded(vector, r.Seed))
 	a.arrives(world)
+}
+
+// resource is a world that has a name of its own, and is like the overworld otherwise.
+const resource = "minecraft:resources"
+
+// vector is the packet that lets a player into a world. Clients before 1.16 are told the number of the overworld for
+// resource.
+func (a *actor) vector(p, world string) []byte {
+	of := world
+	if world == resource {
+		of = overworld
+	}
+	v, ok := vectors()[fmt.Sprint(p, "/", a.protocol, "/", of)]
+	if !ok {
+		a.t.Fatalf("no vector of %s to %s for %d", p, world, a.protocol)
+	}
+	return bytes.ReplaceAll(v.body, []byte(of), []byte(world)) // which are equally long
 }
 
 // seeded is a packet with the actor's seed in place of the vector's.

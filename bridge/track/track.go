@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -130,6 +131,7 @@ const (
 // New tracks player, of whom reg knows, over a session of version v.
 func New(player *world.Player, reg *world.Registry, v *proto.Version) *Track {
 	t := &Track{player: player, reg: reg, protocol: v.Protocol}
+	player.Sight.ByNumber = !v.Has(proto.NamedWorlds)
 	t.carrier.Store(nobody)
 	player.OnPart(func() {
 		t.mu.Lock()
@@ -293,12 +295,22 @@ func (t *Track) settle() {
 	t.publish()
 }
 
-// locate takes over in which of the worlds of one name the player is by now.
+// where is the world in which the player is, which may have a name that the client has not been told.
+func (t *Track) where() sight.World {
+	w := t.player.Sight.World()
+	if w.Name == "" {
+		w.Name = t.world
+	}
+	return w
+}
+
+// locate takes over in which world the player is by now.
 func (t *Track) locate() {
-	if t.closed || t.facts.Place == nil || t.facts.Place.Part == t.player.Sight.Part() {
+	w := t.where()
+	if p := t.facts.Place; t.closed || p == nil || p.World == w.Name && p.Part == w.Part {
 		return
 	}
-	t.facts.Place = t.reg.Part(t.backend, t.world, t.player.Sight.Part())
+	t.facts.Place = t.reg.Part(t.backend, w.Name, w.Part)
 	t.player.SetFacts(t.facts)
 	t.publish()
 }
@@ -554,7 +566,8 @@ func (t *Track) joined(body []byte) error {
 	t.world = j.World
 	t.player.SetPose(nil) // it is of another world
 	t.player.Sight.Login(j.EntityID, j.World, j.Seed)
-	f := world.Facts{Place: t.reg.Part(t.backend, j.World, t.player.Sight.Part())}
+	w := t.where()
+	f := world.Facts{Place: t.reg.Part(t.backend, w.Name, w.Part)}
 	setMode(&f, j.Mode)
 	t.enter(f)
 	return nil
@@ -574,7 +587,8 @@ func (t *Track) respawned(body []byte) error {
 	t.world = s.World
 	t.player.SetPose(nil)
 	t.player.Sight.Respawn(s.World, s.Seed)
-	f.Place = t.reg.Part(t.backend, s.World, t.player.Sight.Part())
+	w := t.where()
+	f.Place = t.reg.Part(t.backend, w.Name, w.Part)
 	setMode(&f, s.Mode)
 	t.enter(f)
 	t.reborn = true
