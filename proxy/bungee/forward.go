@@ -73,7 +73,7 @@ func (q *request) forwardToPlayer() {
 	})
 }
 
-// Joined is called when a player has come to a server. It sends the messages that waited for that.
+// Joined sends the messages that waited for somebody to be on p's server. Call it when a player has come to a server.
 func (m *Messages) Joined(p Player) {
 	if m.cfg.Queue <= 0 {
 		return

@@ -138,7 +138,7 @@ func (t *Table[S]) Splice(src S, protocol int32, dst, body []byte) ([]byte, Outc
 	return tr.splice(dst, body)
 }
 
-// Unwrap is Splice without commands of ours: it takes the wrappers of mods' parsers off.
+// Unwrap does as Splice, without commands of ours: it takes the wrappers of mods' parsers off.
 func Unwrap(protocol int32, dst, body []byte) ([]byte, Outcome) {
 	g := grammarOf(protocol)
 	if g == nil {

@@ -198,7 +198,7 @@ func (r *Reader) Bytes(max int) []byte {
 	return r.Raw(n)
 }
 
-// StringBytes is String without the copy: valid UTF-8 aliasing the body.
+// StringBytes does as String, without the copy: it returns valid UTF-8 aliasing the body.
 func (r *Reader) StringBytes(maxChars int) []byte {
 	n := int(r.VarInt())
 	if r.err != nil {

@@ -8,11 +8,9 @@ import (
 	"time"
 )
 
-// These are left out under the race detector because it makes sync.Pool
-// forget on purpose.
+// These are left out under the race detector because it makes sync.Pool forget on purpose.
 
-// traffic is a stream of at least n bytes of frames around size, as a server
-// with the threshold makes it.
+// traffic is a stream of at least n bytes of frames around size, as a server with the threshold makes it.
 func traffic(n, size, threshold int, encrypted bool) []byte {
 	var block, b bytes.Buffer
 	w := NewWriter(&block)
@@ -31,8 +29,8 @@ func traffic(n, size, threshold int, encrypted bool) []byte {
 	return b.Bytes()
 }
 
-// Passing a run of frames allocates nothing, whatever is in them and whichever
-// sides are encrypted, and is one write per read.
+// Passing a run of frames allocates nothing, whatever is in them and whichever sides are encrypted, and is one write
+// per read.
 func TestPassingAllocatesNothing(t *testing.T) {
 	for _, threshold := range []int{-1, 256} {
 		for _, encrypted := range []bool{false, true} {
@@ -65,8 +63,7 @@ func TestPassingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Neither does checking a client's frames, nor looking into packets, nor
-// making packets.
+// Neither does checking a client's frames, nor looking into packets, nor making packets.
 func TestLookingAllocatesNothing(t *testing.T) {
 	for _, strict := range []bool{false, true} {
 		for _, encrypted := range []bool{false, true} {

@@ -30,9 +30,8 @@ func BenchmarkCFB8(b *testing.B) {
 	}
 }
 
-// BenchmarkID compares ways to learn a compressed frame's id; the ratio is
-// against the peek in the same run. "first bytes" asks a general inflate
-// reader for no more than the id.
+// BenchmarkID compares ways to learn a compressed frame's id; the ratio is against the peek in the same run. "first
+// bytes" asks a general inflate reader for no more than the id.
 func BenchmarkID(b *testing.B) {
 	type resetter interface {
 		io.Reader
@@ -83,8 +82,8 @@ func BenchmarkID(b *testing.B) {
 	}
 }
 
-// BenchmarkPass is the whole pass path without the kernel: fill, cut with the
-// id of each frame, run. Against "copy" it tells what finding frames costs.
+// BenchmarkPass is the whole pass path without the kernel: fill, cut with the id of each frame, run. Against "copy" it
+// tells what finding frames costs.
 func BenchmarkPass(b *testing.B) {
 	for _, size := range []int{100, 16 << 10, 64 << 10} {
 		for _, way := range []struct {

@@ -8,12 +8,12 @@ type buffer struct {
 	class int8 // index into classes, -1: not pooled
 }
 
-// classes are the sizes of pooled buffers: a movement packet's, a tick's, a
-// read's, and then steps up to the largest frame and the largest vanilla body.
+// classes are the sizes of pooled buffers: a movement packet's, a tick's, a read's, and then steps up to the largest
+// frame and the largest vanilla body.
 var classes = [...]int{4 << 10, 16 << 10, 64 << 10, readSize, 1 << 20, 2<<20 + 4<<10, 8 << 20}
 
-// readSize is what one read asks for at most, unless a larger frame is pending. A quarter of it costs a third more CPU
-// in bulk (itest/bench); the buffer is only held while there are bytes.
+// readSize bounds one read, unless a larger frame is pending. A quarter of it costs a third more CPU in bulk
+// (itest/bench); the buffer is only held while there are bytes.
 const readSize = 256 << 10
 
 var pools [len(classes)]sync.Pool

@@ -6,13 +6,11 @@ import (
 	"fmt"
 )
 
-// cfb8 is one direction of Minecraft's AES-128-CFB8 stream, whose key and first
-// IV are the shared secret. The key stream byte for position i is the first
-// byte of the block encryption of the 16 cipher bytes before i.
+// cfb8 is one direction of Minecraft's AES-128-CFB8 stream, whose key and first IV are the shared secret. The key
+// stream byte for position i is the first byte of the block encryption of the 16 cipher bytes before i.
 //
-// It is the largest cost of an online-mode player, so on amd64 it uses the
-// processor's AES instructions without the way through memory that crypto/aes
-// has per block.
+// It is the largest cost of an online-mode player, so on amd64 it uses the processor's AES instructions without the way
+// through memory that crypto/aes has per block.
 type cfb8 struct {
 	block cipher.Block              // nil: keys are used
 	keys  [11 * aes.BlockSize]byte  // round keys for the instructions
@@ -21,8 +19,8 @@ type cfb8 struct {
 	win   [aes.BlockSize + 512]byte // scratch: cipher bytes that a window slides over
 }
 
-// uninterrupted is how much the assembly does in one call, about a tenth of a
-// millisecond: it cannot be preempted, and a garbage collection would wait.
+// uninterrupted is what the assembly does in one call, about a tenth of a millisecond: it cannot be preempted, and a
+// garbage collection would wait.
 const uninterrupted = 8 << 10
 
 // newCFB8 refuses secrets that are not 16 bytes long.
@@ -47,8 +45,8 @@ func (c *cfb8) generic(secret []byte) (err error) {
 	return nil
 }
 
-// encrypt works in place. Each byte needs the cipher byte before it, so this
-// is a serial chain, bound by the latency of the AES instructions.
+// encrypt works in place. Each byte needs the cipher byte before it, so this is a serial chain, bound by the latency of
+// the AES instructions.
 func (c *cfb8) encrypt(b []byte) {
 	for c.block == nil && len(b) > 0 {
 		n := min(len(b), uninterrupted)
@@ -70,8 +68,7 @@ func (c *cfb8) encrypt(b []byte) {
 	}
 }
 
-// decrypt works in place. The windows are cipher bytes that are known, so
-// nothing is serial.
+// decrypt works in place. The windows are known cipher bytes, so nothing is serial.
 func (c *cfb8) decrypt(b []byte) {
 	const k = aes.BlockSize
 	for len(b) > 0 {
@@ -90,8 +87,8 @@ func (c *cfb8) decrypt(b []byte) {
 	}
 }
 
-// undo decrypts w from 16 on, given the cipher bytes before; from the end, so
-// that each byte's window is still cipher bytes when its turn comes.
+// undo decrypts w from 16 on, given the cipher bytes before; from the end, so that each byte's window is still cipher
+// bytes when its turn comes.
 func (c *cfb8) undo(w []byte) {
 	const k = aes.BlockSize
 	if c.block == nil {

@@ -14,7 +14,7 @@ func aesExpand(key *[16]byte, keys *[176]byte)
 //go:noescape
 func aesEncrypt(keys *[176]byte, iv *[16]byte, b []byte)
 
-// aesDecrypt is cfb8.undo.
+// aesDecrypt does the same as cfb8.undo.
 //
 //go:noescape
 func aesDecrypt(keys *[176]byte, w []byte)

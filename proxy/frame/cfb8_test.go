@@ -56,8 +56,7 @@ func ciphers(secret []byte) map[string]*cfb8 {
 	return map[string]*cfb8{"usual": usual, "generic": generic}
 }
 
-// FuzzCFB8 compares both directions with the naive form, in pieces whose sizes
-// are taken from cuts.
+// FuzzCFB8 compares both directions with the naive form, in pieces whose sizes are taken from cuts.
 func FuzzCFB8(f *testing.F) {
 	f.Add([]byte("a"), []byte{1})
 	f.Add(bytes.Repeat([]byte("0123456789"), 200), []byte{1, 15, 16, 17, 0, 255, 3})

@@ -134,8 +134,7 @@ func TestSocketWrites(t *testing.T) {
 	}
 }
 
-// peekedConn has bytes of its own before the socket's, like a connection
-// whose first bytes were looked at.
+// peekedConn has bytes of its own before the socket's, like a connection whose first bytes were looked at.
 type peekedConn struct {
 	*net.TCPConn
 	peeked []byte

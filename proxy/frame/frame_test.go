@@ -22,8 +22,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var secret = []byte("sixteen byte key")
 
-// chunkish makes n bytes of what dominates play traffic: bit-packed block
-// indices under a rolling surface, with ores and light in them.
+// chunkish makes n bytes of what dominates play traffic: bit-packed block indices under a rolling surface, with ores
+// and light in them.
 func chunkish(n int, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 7))
 	b := []byte{0x27, 0, 0, 0, byte(seed), 0, 0, 0, 9}
@@ -307,8 +307,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// A client may have 35 MiB inflated at once, and then 5 MiB per second; here
-// with a sixteenth of that.
+// A client may have 35 MiB inflated at once, and then 5 MiB per second; here with a sixteenth of that.
 func TestInflateBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 1 << 16
@@ -485,8 +484,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// What passes from one side is accepted by the strict rules of the other, and
-// what a server with the same threshold makes always passes.
+// What passes from one side is accepted by the strict rules of the other, and what a server with the same threshold
+// makes always passes.
 func TestPassesProperty(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	thresholds := []int{-1, 0, 1, 50, 64, 256, 1000}

@@ -5,15 +5,12 @@ import (
 	"math/bits"
 )
 
-// peekID reads the packet id at the start of a zlib stream without inflating
-// more than the id's bytes. A general inflate reader decodes a whole window
-// before it returns the first byte, which costs fifty times as much.
+// peekID reads the packet id at the start of a zlib stream without inflating more than the id's bytes. A general
+// inflate reader decodes a whole window before it returns the first byte, which costs fifty times as much.
 //
-// In a sound stream the id is always literals: a match needs earlier bytes
-// that are the same, and the id's bytes differ until its last. ok is false for
-// an id longer than three bytes, for more than four blocks before its end, and
-// for many kinds of damage; then a full inflate has to tell. The rest of the
-// stream is not looked at.
+// In a sound stream the id is always literals: a match needs earlier bytes that are the same, and the id's bytes differ
+// until its last. ok is false for an id longer than three bytes, for more than four blocks before its end, and for many
+// kinds of damage; then a full inflate has to tell. The rest of the stream is not looked at.
 func peekID(z []byte) (id int32, ok bool) {
 	if len(z) < 2 || z[0]&0x0f != 8 || z[1]&0x20 != 0 {
 		return 0, false // not deflate, or needs a dictionary
@@ -47,7 +44,7 @@ func peekID(z []byte) (id int32, ok bool) {
 // peeker is the state of one peek; it lives on the stack.
 type peeker struct {
 	in    []byte
-	pos   uint // bits taken; past the end they read as zero, which is noticed at the end of the block
+	pos   uint // bits taken; past the end they read as zero, and the end of the block notices
 	id    int32
 	got   int // id bytes so far
 	done  bool
@@ -56,8 +53,7 @@ type peeker struct {
 	count [16]uint16 // literal codes per length
 }
 
-// literal takes the next byte of the plain text; an id of more than three
-// bytes is left to the full inflate.
+// literal takes the next byte of the plain text; an id of more than three bytes is left to the full inflate.
 func (p *peeker) literal(c byte) {
 	p.id |= int32(c&0x7f) << (7 * p.got)
 	p.got++
@@ -65,7 +61,7 @@ func (p *peeker) literal(c byte) {
 	p.bad = !p.done && p.got == 3
 }
 
-// word is the next bits, at least 56 of them.
+// word returns the next bits, at least 56 of them.
 func (p *peeker) word() uint64 {
 	i := p.pos >> 3
 	if i+8 <= uint(len(p.in)) {
@@ -110,13 +106,11 @@ func (p *peeker) fixed() {
 	p.literals()
 }
 
-// codeOrder is the order in which a dynamic block sends the lengths of the
-// codes that its code lengths are written in (RFC 1951, 3.2.7).
+// codeOrder is the order in which a dynamic block sends the lengths of its code-length codes (RFC 1951, 3.2.7).
 var codeOrder = [19]uint8{16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15}
 
-// A step is what one code of the code lengths stands for, so that the loop
-// over them, which is most of a peek, has nothing to decide: how many bits
-// there are of it, the length it gives, and how often.
+// A step holds the meaning of one code of the code lengths: how many bits it has, the length it gives, and how often.
+// With it the loop over them, which is most of a peek, has nothing to decide.
 //
 //	bits 0-5 the code's bits and the extra bits, 6-9 the code's bits alone,
 //	10-16 the mask of the extra bits, 17-20 how often without them,
@@ -168,7 +162,7 @@ func (p *peeker) dynamic() {
 			length = s.length(length)
 			times := s.times(w)
 			p.count[length&15] += uint16(times)
-			// Eight at once: what is too much is overwritten by the next, and long repeats are of zeros.
+			// Write eight at once: the next overwrites the surplus, and long repeats are of zeros.
 			binary.LittleEndian.PutUint64(p.lens[i:], uint64(length)*lanes)
 			i += times
 			p.pos += s.all()
@@ -181,7 +175,7 @@ func (p *peeker) dynamic() {
 	}
 	p.count[length&15] -= uint16(i - literals)
 	p.count[0] = 0
-	// The distances' lengths stand between us and the data: they are only passed over.
+	// The distances' lengths stand between us and the data: pass over them.
 	for i -= literals; i < distances; {
 		w := p.word()
 		was := p.pos
@@ -206,9 +200,8 @@ func (p *peeker) dynamic() {
 	p.literals()
 }
 
-// codeTable reads the lengths of the code-length codes and spreads each code
-// over every 7-bit index it is the beginning of. It refuses a set of lengths
-// that asks for more codes than there are.
+// codeTable reads the lengths of the code-length codes and spreads each code over every 7-bit index that begins with
+// it. It refuses lengths that ask for more codes than there are.
 func (p *peeker) codeTable(table *[128]step, codes uint) bool {
 	var lens [19]uint8
 	w := p.word()
@@ -261,8 +254,8 @@ var reverse7 = func() (t [128]uint8) {
 	return t
 }()
 
-// literals decodes symbols of the canonical code that lens and count describe
-// until the id is complete, the block ends, or a match comes.
+// literals decodes symbols of the canonical code in lens and count until the id is complete, the block ends, or a match
+// comes.
 func (p *peeker) literals() {
 	for !p.done && !p.bad {
 		sym := p.symbol()
@@ -277,12 +270,11 @@ func (p *peeker) literals() {
 	}
 }
 
-// lanes is a one in each byte.
+// lanes has a one in each byte.
 const lanes = 0x0101010101010101
 
-// symbol walks the code lengths upwards: codes of one length are consecutive
-// numbers in symbol order. So few symbols are read that a look through the
-// lengths for the right one is cheaper than a table.
+// symbol walks the code lengths upwards: codes of one length are consecutive numbers in symbol order. So few symbols
+// are read that a look through the lengths for the right one is cheaper than a table.
 func (p *peeker) symbol() int {
 	w := p.word()
 	code, first := 0, 0

@@ -106,8 +106,7 @@ func stdInflate(z []byte, limit int) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(r, int64(limit)))
 }
 
-// FuzzPeek compares with a real inflate: of the data itself taken as a stream,
-// and of streams made from it.
+// FuzzPeek compares with a real inflate: of the data itself taken as a stream, and of streams made from it.
 func FuzzPeek(f *testing.F) {
 	for _, b := range plains() {
 		f.Add(b[:min(len(b), 300)])
@@ -135,8 +134,8 @@ func FuzzPeek(f *testing.F) {
 	})
 }
 
-// FuzzInflate: exactly the streams that another inflate takes to the declared
-// size are accepted, and give the same bytes.
+// FuzzInflate: exactly the streams that another inflate takes to the declared size are accepted, and give the same
+// bytes.
 func FuzzInflate(f *testing.F) {
 	for _, b := range plains() {
 		b = b[:min(len(b), 1000)]

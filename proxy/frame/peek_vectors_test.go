@@ -1,7 +1,7 @@
 package frame
 
-// peekVectors were made by zlib 1.2.13: stored, fast, best, fixed codes, Huffman only,
-// and best on text that makes it use dynamic codes. Some are cut off at 120 bytes.
+// peekVectors were made by zlib 1.2.13: stored, fast, best, fixed codes, Huffman only, and best on text that makes it
+// use dynamic codes. Some are cut off at 120 bytes.
 var peekVectors = []struct {
 	id int32
 	z  string

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// rawOf is the descriptor below c, nil where reading and writing c may be more than reading and writing that. buffered
-// tells how many bytes c has read already; it may be nil.
+// rawOf returns the descriptor below c; nil where reading and writing c may do more than reading and writing that.
+// buffered tells how many bytes c has read already; it may be nil.
 func rawOf(c any) (raw syscall.RawConn, buffered interface{ Buffered() int }) {
 	s, ok := c.(syscall.Conn)
 	if !ok {
@@ -30,9 +30,8 @@ func rawOf(c any) (raw syscall.RawConn, buffered interface{ Buffered() int }) {
 	return raw, buffered
 }
 
-// rawSource reads from a descriptor and takes the buffer only once there are
-// bytes, so that ten thousand idle players pin no buffers. It costs nothing
-// extra: net.Conn.Read makes the same calls in the same order.
+// rawSource reads from a descriptor. It takes the buffer only once there are bytes, so that ten thousand idle players
+// pin no buffers. It costs nothing extra: net.Conn.Read makes the same calls in the same order.
 type rawSource struct {
 	conn     syscall.RawConn
 	buffered interface{ Buffered() int } // nil: src holds no bytes of its own
@@ -60,7 +59,8 @@ func (s *rawSource) read(r *Reader) (int, error) {
 	return s.n, s.err
 }
 
-// try is called until it returns true, each time after the descriptor became readable.
+// try makes one attempt, and returns true when that is the last. It runs again each time after the descriptor became
+// readable.
 func (s *rawSource) try(fd uintptr) bool {
 	r := s.r
 	if r.buf == nil {
@@ -113,7 +113,8 @@ func (s *rawSink) write(p []byte) (int, error) {
 	return s.n, err
 }
 
-// try is called until it returns true, each time after the descriptor took no more.
+// try makes one attempt, and returns true when that is the last. It runs again each time after the descriptor took no
+// more.
 func (s *rawSink) try(fd uintptr) bool {
 	for s.n < len(s.p) {
 		n, err := writeNow(fd, s.p[s.n:])

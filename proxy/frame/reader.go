@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Protocol limits: the largest frame after its length prefix, the largest
-// inflated packet a vanilla client takes, and what a client may send inflated.
+// Protocol limits: the largest frame after its length prefix, the largest inflated packet that a vanilla client takes,
+// and the largest that a client may send.
 const (
 	MaxFrame          = 1<<21 - 1
 	MaxInflated       = 8 << 20
@@ -25,16 +25,16 @@ const (
 type Limits struct {
 	MaxFrame    int // bytes after the length prefix; 0: MaxFrame
 	MaxInflated int // bytes of an inflated packet; 0: MaxInflated, or MaxInflatedStrict for a client
-	// Strict is for frames of a client: compressed frames are inflated and
-	// checked while they are cut, and the compression threshold is enforced.
+	// Strict is for a client's frames: compressed frames are inflated and checked while they are cut, and the
+	// compression threshold is enforced.
 	Strict bool
-	// InflateRate is the inflated bytes per second of a strict reader, over
-	// seven seconds; 0: 5 MiB, negative: unlimited.
+	// InflateRate bounds the inflated bytes per second of a strict reader, over seven seconds; 0: 5 MiB, negative:
+	// unlimited.
 	InflateRate int
 }
 
-// PreLogin are the limits for a client that has not logged in. behindProxy
-// leaves room for another proxy's forwarding data in the handshake.
+// PreLogin returns the limits for a client that has not logged in. behindProxy leaves room for another proxy's
+// forwarding data in the handshake.
 func PreLogin(behindProxy bool) Limits {
 	l := Limits{MaxFrame: 8 << 10, MaxInflated: 8 << 10, Strict: true}
 	if behindProxy {
@@ -54,7 +54,7 @@ type Frame struct {
 // Compressed tells whether the frame's payload is deflated.
 func (f Frame) Compressed() bool { return f.Inflated > 0 }
 
-// Size is the number of plain bytes of id and body (as declared, when compressed).
+// Size returns the number of plain bytes of id and body (as declared, when compressed).
 func (f Frame) Size() int {
 	if f.Inflated > 0 {
 		return f.Inflated
@@ -62,9 +62,8 @@ func (f Frame) Size() int {
 	return f.End - f.payload
 }
 
-// Passes tells whether f, read from a side with the threshold src, may go to a
-// side with the threshold dst as the bytes that it is. Thresholds below 0 mean
-// no compression.
+// Passes tells whether f, read from a side with the threshold src, may go to a side with the threshold dst as it is.
+// Thresholds below 0 mean no compression.
 func Passes(f Frame, src, dst int) bool {
 	switch {
 	case src < 0 || dst < 0:
@@ -76,8 +75,8 @@ func Passes(f Frame, src, dst int) bool {
 	}
 }
 
-// Fits tells whether a packet of size plain bytes, id and body, can be framed for a side with the threshold. One that is
-// not compressed has to fit a frame as it is, which holds less than an inflated packet may have.
+// Fits tells whether a packet of size plain bytes, id and body, can be framed for a side with the threshold.
+// Uncompressed it must fit a frame as it is, which holds less than an inflated packet may have.
 func Fits(size, threshold int) bool {
 	switch {
 	case threshold < 0:
@@ -90,9 +89,8 @@ func Fits(size, threshold int) bool {
 
 // A Reader cuts a byte stream into frames. It is used by one goroutine.
 //
-// The way for many frames is Fill once, Cut until it says no, forward the run
-// of frames from the first's Start to the last's End with Writer.Run. Empty
-// frames between two frames travel with the run, which peers skip.
+// To move many frames, Fill once, Cut until it says no, and forward the run of frames from the first's Start to the
+// last's End with Writer.Run. Empty frames between two frames travel with the run; peers skip them.
 type Reader struct {
 	src io.Reader
 	raw rawSource // reads without holding a buffer while there is nothing; may be unusable
@@ -114,9 +112,9 @@ type Reader struct {
 	budget   budget
 }
 
-// NewReader returns a Reader without compression and cipher. When src is a TCP
-// or Unix connection, or offers its descriptor by syscall.Conn and says by
-// Buffered() int that it holds no bytes of its own, an idle Reader keeps no buffer.
+// NewReader returns a Reader without compression and cipher. When src is a TCP or Unix connection, or offers its
+// descriptor by syscall.Conn and says by Buffered() int that it holds no bytes of its own, an idle Reader keeps no
+// buffer.
 func NewReader(src io.Reader, lim Limits) *Reader {
 	r := &Reader{src: src, threshold: -1, infStart: -1}
 	r.raw.init(src)
@@ -144,8 +142,7 @@ func (r *Reader) SetLimits(lim Limits) {
 // SetCompression sets the threshold for frames not yet cut; negative: none.
 func (r *Reader) SetCompression(threshold int) { r.threshold = threshold }
 
-// SetCipher decrypts everything not yet cut, and all that follows. The secret
-// must be 16 bytes.
+// SetCipher decrypts everything not yet cut, and everything that follows. The secret must be 16 bytes.
 func (r *Reader) SetCipher(secret []byte) error {
 	c, err := newCFB8(secret)
 	if err != nil {
@@ -159,11 +156,11 @@ func (r *Reader) SetCipher(secret []byte) error {
 	return nil
 }
 
-// Buffered is the number of bytes read and not yet cut.
+// Buffered returns the number of bytes read and not yet cut.
 func (r *Reader) Buffered() int { return r.end - r.pos }
 
-// Rest is what was read and not yet cut, for a stream that goes on by other means: nothing may be read from the Reader
-// any more. It is valid until Release.
+// Rest returns the bytes read and not yet cut, for a stream that goes on by other means: nothing may be read from the
+// Reader any more. It is valid until Release.
 func (r *Reader) Rest() []byte {
 	if r.buf == nil {
 		return nil
@@ -184,8 +181,7 @@ func (r *Reader) Release() {
 
 var errReleased = errors.New("frame: read after release")
 
-// Next returns the next frame, reading as needed. It ends the validity of
-// earlier frames as Fill does.
+// Next returns the next frame, reading as needed. It ends the validity of earlier frames as Fill does.
 func (r *Reader) Next() (Frame, error) {
 	for {
 		f, ok, err := r.Cut()
@@ -198,9 +194,8 @@ func (r *Reader) Next() (Frame, error) {
 	}
 }
 
-// Fill waits for at least one more byte with one read of the source. Frames
-// cut before and slices of them are invalid afterwards. At the end of the
-// stream it returns io.EOF, or io.ErrUnexpectedEOF within a frame.
+// Fill waits for at least one more byte with one read of the source. Frames cut before and slices of them are invalid
+// afterwards. At the end of the stream it returns io.EOF, or io.ErrUnexpectedEOF within a frame.
 func (r *Reader) Fill() error {
 	if r.err != nil {
 		return r.err
@@ -219,16 +214,15 @@ func (r *Reader) Fill() error {
 	if err == io.EOF && r.pos < r.end {
 		err = io.ErrUnexpectedEOF
 	}
-	// An elapsed deadline may be set anew; nothing was lost.
+	// An elapsed deadline may be set once more; nothing was lost.
 	if t, ok := err.(interface{ Timeout() bool }); !ok || !t.Timeout() {
 		r.err = err
 	}
 	return err
 }
 
-// arrange moves what is left to the front and picks the buffer for the next
-// read. A buffer grows only when it is full, so that a length prefix alone
-// costs no memory.
+// arrange moves the rest to the front and picks the buffer for the next read. A buffer grows only when it is full, so
+// that a length prefix alone costs no memory.
 func (r *Reader) arrange() {
 	left := r.end - r.pos
 	if left > 0 && r.pos > 0 {
@@ -274,8 +268,8 @@ func (r *Reader) read() (int, error) {
 	return 0, io.ErrNoProgress
 }
 
-// Cut returns the next whole frame that is already in the buffer; false when
-// more bytes are needed. Errors are of type Violation and final.
+// Cut returns the next whole frame that is already in the buffer; false when more bytes are needed. Errors are of type
+// Violation and final.
 func (r *Reader) Cut() (Frame, bool, error) {
 	if r.pos == r.end || r.need > r.end-r.pos {
 		return Frame{}, false, nil
@@ -311,7 +305,7 @@ func (r *Reader) Cut() (Frame, bool, error) {
 	return Frame{}, false, nil
 }
 
-// open finds out a frame's id, and for a client's frame whether it keeps the rules.
+// open reads a frame's id, and checks a client's frame against the rules.
 func (r *Reader) open(f *Frame) error {
 	p := r.buf.b[f.payload:f.End]
 	if r.threshold >= 0 {
@@ -369,14 +363,12 @@ func (r *Reader) openCompressed(f *Frame, z []byte) error {
 	return nil
 }
 
-// Raw returns the wire bytes of a run of frames; they are the Reader's own
-// memory, valid until the next Fill. Writer.Run may spoil them.
+// Raw returns the wire bytes of a run of frames; they are the Reader's own memory, valid until the next Fill.
+// Writer.Run may spoil them.
 func (r *Reader) Raw(start, end int) []byte { return r.buf.b[start:end:end] }
 
-// Body returns the plain bytes after the packet id, in the Reader's memory
-// until the next Body or Fill. It fails with a Violation when the compressed
-// data is damaged or not as long as declared, which for a backend's frame is
-// noticed only here.
+// Body returns the plain bytes after the packet id, in the Reader's memory until the next Body or Fill. It fails with a
+// Violation when the compressed data is damaged or not as long as declared; a backend's frame is only checked here.
 func (r *Reader) Body(f Frame) ([]byte, error) {
 	b := r.buf.b[f.payload:f.End:f.End]
 	if f.Compressed() {
@@ -392,8 +384,7 @@ func (r *Reader) Body(f Frame) ([]byte, error) {
 	return b[n:], nil
 }
 
-// inflate returns id and body of a compressed frame, from memory when it was
-// the last one inflated.
+// inflate returns id and body of a compressed frame, from memory if it was the last one inflated.
 func (r *Reader) inflate(f Frame) ([]byte, error) {
 	if r.infStart == f.Start {
 		return r.inf.b[:r.infLen:r.infLen], nil
@@ -432,8 +423,8 @@ func (b *budget) spend(n, rate int) bool {
 	return true
 }
 
-// varint reads a VarInt of at most limit bytes. n is 0 when it is cut short or
-// longer. Encodings longer than needed are accepted, as the game does.
+// varint reads a VarInt of at most limit bytes. n is 0 when it is cut short or longer. Encodings longer than needed are
+// accepted, as the game does.
 func varint(b []byte, limit int) (v int32, n int) {
 	for i, c := range b[:min(len(b), limit)] {
 		v |= int32(c&0x7f) << (7 * i)

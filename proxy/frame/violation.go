@@ -1,11 +1,10 @@
 package frame
 
-// A Violation is a framing rule that a peer broke; the connection is of no use
-// afterwards. Its text is short and fixed, fit to be the label of a counter.
+// A Violation is a framing rule that a peer broke; the connection is of no use afterwards. Its text is short and fixed,
+// fit to be the label of a counter.
 type Violation string
 
-// The rules. Those that only bind a client say so; a backend may break them,
-// because modded ones do and vanilla clients do not mind.
+// The rules. Some bind a client only, and say so: modded backends break them, and vanilla clients do not mind.
 const (
 	BadLength        Violation = "length prefix longer than 3 bytes"
 	FrameTooLarge    Violation = "frame larger than allowed"

@@ -9,10 +9,9 @@ import (
 	"time"
 )
 
-// A Writer is the outbound side of one socket. All methods take its lock, so
-// the relay, the proxy's own packets and timers may use it at once, and each
-// call's frames stay together. A Writer that failed once stays failed with the
-// same error: part of a frame may be out, so nothing sensible can follow.
+// A Writer is the outbound side of one socket. All methods take its lock, so the relay, the proxy's own packets and
+// timers may use it at once, and each call's frames stay together. A Writer that failed once stays failed with the same
+// error: part of a frame may be out, so nothing sensible can follow.
 type Writer struct {
 	mu        sync.Mutex
 	dst       io.Writer
@@ -30,8 +29,8 @@ type Writer struct {
 	until    time.Time // the deadline set last
 }
 
-// NewWriter returns a Writer without compression, cipher and write timeout. A dst that is a TCP or Unix connection, or
-// one that [NewReader] would read past Read, is written to past Write.
+// NewWriter returns a Writer without compression, cipher and write timeout. It goes past Write for a dst that is a TCP
+// or Unix connection, or that [NewReader] would read past Read.
 func NewWriter(dst io.Writer) *Writer {
 	w := &Writer{dst: dst, threshold: -1, level: DefaultLevel}
 	w.raw.init(dst)
@@ -41,10 +40,9 @@ func NewWriter(dst io.Writer) *Writer {
 	return w
 }
 
-// SetWriteTimeout makes a write fail that gets no byte out for d (noticed
-// after at most 2½ d). A long write to a slow peer that keeps taking bytes
-// does not fail. 0: no timeout. It needs a dst with SetWriteDeadline, whose
-// deadline nobody else may set.
+// SetWriteTimeout makes a write fail that gets no byte out for d (noticed after at most 2½ d). A long write to a slow
+// peer that keeps taking bytes does not fail. 0: no timeout. dst must have SetWriteDeadline, and nobody else may set
+// its deadline.
 func (w *Writer) SetWriteTimeout(d time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -72,8 +70,8 @@ func (w *Writer) SetLevel(level int) {
 	w.level = min(max(level, 1), 9)
 }
 
-// SetCipher encrypts everything written from now on; packets appended before
-// are written first. The secret must be 16 bytes.
+// SetCipher encrypts everything written from now on; packets appended before are written first. The secret must be 16
+// bytes.
 func (w *Writer) SetCipher(secret []byte) error {
 	c, err := newCFB8(secret)
 	if err != nil {
@@ -108,8 +106,8 @@ func (w *Writer) Flush() error {
 	return w.flush()
 }
 
-// Run writes frames that are valid for this side as they are, in one write. It
-// spoils b when there is a cipher, since it encrypts in place.
+// Run writes frames as they are, in one write; they must be valid for this side. It spoils b when there is a cipher,
+// since it encrypts in place.
 func (w *Writer) Run(b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +119,7 @@ func (w *Writer) Run(b []byte) error {
 	return w.flush()
 }
 
-// Err is the error that ended the Writer, or nil.
+// Err returns the error that ended the Writer, or nil.
 func (w *Writer) Err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -164,8 +162,8 @@ func (w *Writer) append(id int32, body []byte) {
 	w.n += n
 }
 
-// appendCompressed deflates behind the largest possible prefix and closes the
-// gap, if any, afterwards: it is small frames that have a gap.
+// appendCompressed deflates behind the largest possible prefix and closes the gap, if any, afterwards: only small
+// frames have one.
 func (w *Writer) appendCompressed(id int32, body []byte, size int) {
 	const prefix = 3
 	w.room(prefix + 5)
@@ -236,8 +234,8 @@ func (w *Writer) put(b []byte) (int, error) {
 	return w.dst.Write(b)
 }
 
-// arm sees to it that at least d remains until the deadline, and sets it a
-// quarter later than needed so that busy sockets set it rarely.
+// arm makes sure that at least d remains until the deadline, and sets it a quarter later than needed so that busy
+// sockets set it rarely.
 func (w *Writer) arm() {
 	if w.timeout <= 0 || w.deadline == nil {
 		return

@@ -8,8 +8,8 @@ import (
 	"github.com/klauspost/compress/zlib"
 )
 
-// DefaultLevel is a low level: on chunk data it comes within a tenth of level
-// 6's size at a fraction of the standard library's time.
+// DefaultLevel is a low level: on chunk data it comes within a tenth of level 6's size at a fraction of the standard
+// library's time.
 const DefaultLevel = 3
 
 type inflater struct {
@@ -73,8 +73,7 @@ func (d *deflater) Write(p []byte) (int, error) {
 
 var deflaters [10]sync.Pool // by level
 
-// deflate appends the zlib stream of a packet to out, which holds n bytes, and
-// returns both anew.
+// deflate appends the zlib stream of a packet to out, which holds n bytes, and returns the new buffer and count.
 func deflate(level int, out *buffer, n int, id int32, body []byte) (*buffer, int) {
 	d, ok := deflaters[level].Get().(*deflater)
 	if !ok {

@@ -87,7 +87,7 @@ func (p *player) hurry(goodbye bool) {
 	p.conn.SetWriteDeadline(time.Now().Add(within))
 }
 
-// play is the player's stay in the world. It returns when the client's direction has ended.
+// play keeps the player in the world. It returns when the client's direction has ended.
 func (w *World) play(p *player, in *frame.Reader, data *join) error {
 	p.teleports = 1
 	p.out.send(appendLogin(nil, data, p.entity))

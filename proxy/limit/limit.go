@@ -121,8 +121,8 @@ func (n *Networks) Allow(addr netip.Addr) bool { return n.Take(addr) == 0 }
 // noAddress is the wait for somebody without an address.
 const noAddress = time.Minute
 
-// Take is Allow, and returns how long addr's network has to wait until the next event is within the rate; 0: this one
-// is.
+// Take does as Allow, and returns how long addr's network has to wait until the next event is within the rate; 0: this
+// one is.
 func (n *Networks) Take(addr netip.Addr) (wait time.Duration) {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() {

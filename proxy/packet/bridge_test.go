@@ -63,8 +63,8 @@ func bridgeVectors(t testing.TB) []bridgeVector {
 	return all
 }
 
-// bridgeCodec is how a packet's body becomes a value and, where something here writes it, a value a body again. loose bodies
-// are not read to their end.
+// bridgeCodec is how a packet's body becomes a value and, where something here writes it, a value a body again. loose
+// bodies are not read to their end.
 type bridgeCodec struct {
 	parse  func(protocol int32, p proto.Packet, d proto.Dir, body []byte) (any, error)
 	append func(protocol int32, x any) []byte
@@ -444,8 +444,8 @@ func FuzzEntityMove(f *testing.F) {
 	fuzzBridge(f, proto.Clientbound, proto.RelEntityMove, proto.EntityMoveLook, proto.EntityTeleport, proto.SyncEntityPosition, proto.MoveMinecart)
 }
 
-// TestMovesOfAServer: what a server of 26.3 sent, captured by the tests of node-minecraft-protocol, is read as it was meant.
-// The ids stand in front.
+// TestMovesOfAServer: what a server of 26.3 sent, captured by the tests of node-minecraft-protocol, is read as it was
+// meant. The ids stand in front.
 func TestMovesOfAServer(t *testing.T) {
 	for frame, want := range map[string]EntityMove{
 		"36ea0d0103560555ffe2": {ID: 1770, X: 854. / 4096, Y: 1365. / 4096, Z: -30. / 4096, Relative: RelPlace},
@@ -470,7 +470,8 @@ func TestMovesOfAServer(t *testing.T) {
 	}
 }
 
-// TestNewLayouts: where a packet of 26.2 or 26.3 has become longer or shorter, neither version takes the other's for its own.
+// TestNewLayouts: where a packet of 26.2 or 26.3 has become longer or shorter, neither version takes the other's for
+// its own.
 func TestNewLayouts(t *testing.T) {
 	changed := map[string]int32{
 		"serverbound/teleport_confirm": proto.V26_3, "clientbound/sync_entity_position": proto.V26_3, "clientbound/rel_entity_move": proto.V26_3,
@@ -512,8 +513,8 @@ func TestNewLayouts(t *testing.T) {
 	}
 }
 
-// TestAuthenticated: what a join game says of the login is made true and nothing else is touched; a version that does not say
-// it, and a body that does not end in flags, are left alone.
+// TestAuthenticated: what a join game says of the login is made true and nothing else is touched; a version that does
+// not say it, and a body that does not end in flags, are left alone.
 func TestAuthenticated(t *testing.T) {
 	flags := map[byte]int{}
 	for _, v := range bridgeVectors(t) {

@@ -11,9 +11,9 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Caps of the packets by which a client chats, in characters for text and in bytes or elements for the rest.
+// Bounds of the packets by which a client chats: characters of text, bytes or elements of the rest.
 const (
-	MaxChat           = 256   // what is said, and commands up to 765
+	MaxChat           = 256   // a line, and commands up to 765
 	MaxCommand        = 32767 // commands from 766 (1.20.5) on
 	maxArguments      = 8     // signatures a command carries
 	maxArgumentName   = 16
@@ -25,11 +25,11 @@ const (
 	seenBits          = 3 // bytes of the fixed bit set of 20
 )
 
-// ErrIllegalCharacters is a chat line or command with characters that the game lets nobody type.
+// ErrIllegalCharacters says that a chat line or command has characters which the game lets nobody type.
 var ErrIllegalCharacters = errors.New("text has control characters or a section sign")
 
-// CheckChat tells whether a client may have typed s: no control characters and no section sign, else
-// ErrIllegalCharacters, upon which the game disconnects.
+// CheckChat tells whether a client may have typed s: no control characters and no section sign. Else it returns
+// ErrIllegalCharacters, and the game disconnects.
 func CheckChat(s string) error {
 	if strings.IndexFunc(s, func(c rune) bool { return c < ' ' || c == '§' || c == 0x7f }) >= 0 {
 		return ErrIllegalCharacters
@@ -37,7 +37,7 @@ func CheckChat(s string) error {
 	return nil
 }
 
-// IllegalCharacters is how a client of that protocol is told of ErrIllegalCharacters.
+// IllegalCharacters returns the text that tells a client of that protocol of ErrIllegalCharacters.
 func IllegalCharacters(protocol int32) Text {
 	if !proto.Has(protocol, proto.SignedChat) {
 		return Plain("Illegal characters in chat")
@@ -45,21 +45,22 @@ func IllegalCharacters(protocol int32) Text {
 	return Translatable("multiplayer.disconnect.illegal_characters")
 }
 
-// OutOfOrderChat is how a client is told that its messages came out of order; only from 759 on do they carry the time.
+// OutOfOrderChat returns the text that tells a client that its messages came out of order; they carry the time from 759
+// on.
 func OutOfOrderChat() Text { return Translatable("multiplayer.disconnect.out_of_order_chat") }
 
-// ChatMessage is what a client says. Below 759 (1.19) it is Text alone, and one that begins with a slash is a command.
-// Byte slices alias the body.
+// ChatMessage is a line of chat. Below 759 (1.19) it is Text alone, and one that begins with a slash is a command. Byte
+// slices alias the body.
 type ChatMessage struct {
 	Text       string
 	Time, Salt int64  // milliseconds since 1970; salt of the signature
 	Signature  []byte // empty: not signed
-	Preview    bool   // 759 and 760: what is signed is the server's preview
+	Preview    bool   // 759 and 760: the server's preview is signed
 	Seen       Seen
 }
 
-// ChatCommand is a command, without its slash. From 766 on ChatCommand packets are Text alone, and those that sign
-// arguments, or say what the client has seen, are ChatCommandSigned packets. Byte slices alias the body.
+// ChatCommand is a command, without its slash. From 766 on ChatCommand packets are Text alone; ChatCommandSigned
+// packets sign arguments, or say what the client has seen. Byte slices alias the body.
 type ChatCommand struct {
 	Text       string
 	Time, Salt int64
@@ -68,17 +69,17 @@ type ChatCommand struct {
 	Seen       Seen
 }
 
-// ArgumentSignature is the signature of one argument of a command: of those that are messages to other players.
+// ArgumentSignature signs one argument of a command that is a message to other players.
 type ArgumentSignature struct {
 	Name      string
 	Signature []byte
 }
 
-// Seen is what a client says of the signed messages it was shown. 759 has none of it, 760 the messages themselves,
-// later versions how far a window moved and which of its 20 places were seen.
+// Seen lists the signed messages that a client was shown. 759 has none of it, 760 the messages themselves, later
+// versions how far a window moved and which of its 20 places were seen.
 type Seen struct {
 	Messages []SeenMessage // 760
-	Last     *SeenMessage  // 760: the last one received, of which Messages has no place
+	Last     *SeenMessage  // 760: the last one received, which is not in Messages
 
 	Offset   int32          // 761 on: messages since the last time
 	Bits     [seenBits]byte // 761 on
@@ -91,8 +92,8 @@ type SeenMessage struct {
 	Signature []byte
 }
 
-// ParseChat reads what a client says: Chat packets below 759, ChatMessage packets from there on. CheckChat is left to
-// the caller.
+// ParseChat reads a line of chat: Chat packets below 759, ChatMessage packets from there on. CheckChat is left to the
+// caller.
 func ParseChat(protocol int32, body []byte) (ChatMessage, error) {
 	r := field.NewReader(body)
 	m := ChatMessage{Text: r.String(MaxChat)}
@@ -111,7 +112,7 @@ func ParseChat(protocol int32, body []byte) (ChatMessage, error) {
 	return done(r, "chat", m)
 }
 
-// AppendChat writes what a client says with those parts that the version has. From 761 on a Signature has 256 bytes.
+// AppendChat writes a line of chat, with those parts that the version has. From 761 on a Signature has 256 bytes.
 func AppendChat(dst []byte, protocol int32, m ChatMessage) []byte {
 	dst = field.AppendString(dst, m.Text)
 	if !proto.Has(protocol, proto.SignedChat) {
@@ -181,8 +182,7 @@ func AppendChatCommand(dst []byte, protocol int32, p proto.Packet, c ChatCommand
 	return appendSeen(dst, protocol, c.Seen)
 }
 
-// ParseAcknowledgement reads what a client has seen from a MessageAcknowledgement: the messages in 760, from 761 on
-// the Offset alone.
+// ParseAcknowledgement reads a MessageAcknowledgement: the messages in 760, from 761 on the Offset alone.
 func ParseAcknowledgement(protocol int32, body []byte) (Seen, error) {
 	r := field.NewReader(body)
 	if proto.Has(protocol, proto.ChatSessions) {
@@ -191,8 +191,8 @@ func ParseAcknowledgement(protocol int32, body []byte) (Seen, error) {
 	return done(r, "message acknowledgement", readSeen(r, protocol))
 }
 
-// AppendAcknowledgement writes a MessageAcknowledgement. The Bits of s stay behind: a server takes places that nobody
-// acknowledged for not seen yet, and the next message acknowledges them.
+// AppendAcknowledgement writes a MessageAcknowledgement. It leaves the Bits of s out: a server counts places that
+// nobody acknowledged as not seen yet, and the next message acknowledges them.
 func AppendAcknowledgement(dst []byte, protocol int32, s Seen) []byte {
 	if proto.Has(protocol, proto.ChatSessions) {
 		return field.AppendVarInt(dst, s.Offset)

@@ -7,17 +7,17 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Caps of completion: characters of a text or of one suggestion, and suggestions in an answer.
+// Bounds of completion: characters of a text or of one suggestion, and suggestions in an answer.
 const (
 	maxSuggestionText = 32767
 	maxSuggestions    = 1 << 16
 )
 
-// SuggestionsRequest is a client asking how its text could go on.
+// SuggestionsRequest asks how the text that a client is typing could go on.
 type SuggestionsRequest struct {
 	ID   int32 // 393 (1.13) on: the answer repeats it
 	Text string
-	// Before 393: the text is in a command block, without a slash (107 on), and the block the player looks at.
+	// Before 393: whether the text is in a command block, without a slash (107 on), and the block the player looks at.
 	InBlock  bool
 	LookedAt *int64 // packed position
 }
@@ -56,7 +56,7 @@ func AppendSuggestionsRequest(dst []byte, protocol int32, q SuggestionsRequest) 
 	return dst
 }
 
-// Suggestions is the answer. Before 393 it is the Matches' texts alone, each a replacement for the last word.
+// Suggestions answers a request. Before 393 it is the Matches' texts alone, each a replacement for the last word.
 type Suggestions struct {
 	ID            int32
 	Start, Length int32 // what to replace, in UTF-16 units from the beginning of the text, its slash included

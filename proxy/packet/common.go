@@ -16,7 +16,7 @@ func AppendDisconnect(dst []byte, protocol int32, s proto.State, reason Text) []
 	return reason.Append(dst, protocol, s)
 }
 
-// ParseStatusResponse reads the JSON of a status. What follows it is left alone: some mods put data there.
+// ParseStatusResponse reads the JSON of a status. It ignores the bytes behind it: some mods put data there.
 func ParseStatusResponse(body []byte) ([]byte, error) {
 	r := field.NewReader(body)
 	json := append([]byte{}, r.StringBytes(maxStatus)...)
@@ -27,10 +27,10 @@ func ParseStatusResponse(body []byte) ([]byte, error) {
 // AppendStatusResponse writes a status.
 func AppendStatusResponse(dst, json []byte) []byte { return field.AppendBytes(dst, json) }
 
-// maxStatus is 32767 characters in the game; servers of mod packs exceed it with lists of mods.
+// maxStatus bounds a status in characters. The game allows 32767; servers of mod packs exceed that with lists of mods.
 const maxStatus = 262144
 
-// ParseStatusPing reads the number a ping carries, which the answer repeats.
+// ParseStatusPing reads the number of a ping; the answer repeats it.
 func ParseStatusPing(body []byte) (int64, error) {
 	r := field.NewReader(body)
 	return done(r, "status ping", r.I64())
@@ -39,7 +39,7 @@ func ParseStatusPing(body []byte) (int64, error) {
 // AppendStatusPing writes a ping or its answer.
 func AppendStatusPing(dst []byte, n int64) []byte { return field.AppendI64(dst, n) }
 
-// ParseKeepAlive reads the id of a keep-alive, which the answer repeats, in either direction, play or configuration.
+// ParseKeepAlive reads the id of a keep-alive in either direction, play or configuration; the answer repeats it.
 func ParseKeepAlive(protocol int32, body []byte) (int64, error) {
 	r := field.NewReader(body)
 	var id int64
@@ -71,8 +71,8 @@ func ParsePluginMessage(body []byte) (PluginMessage, error) {
 	return done(r, "plugin message", PluginMessage{r.String(maxIdentifier), r.Rest()})
 }
 
-// PluginChannel is the channel of a plugin message, aliasing body and without allocating; nil when body is not one.
-// It is for looking at a message before deciding whether it is of interest.
+// PluginChannel returns the channel of a plugin message, aliasing body and without allocating; nil when body is not
+// one. It serves to look at a message before deciding whether it is of interest.
 func PluginChannel(body []byte) []byte { return field.NewReader(body).StringBytes(maxIdentifier) }
 
 // AppendPluginMessage writes a plugin message.
@@ -80,7 +80,7 @@ func AppendPluginMessage(dst []byte, m PluginMessage) []byte {
 	return append(field.AppendString(dst, m.Channel), m.Data...)
 }
 
-// SystemMessage is a line in a client's chat: the packet that protocol has for it in play, and its body.
+// SystemMessage returns a line for a client's chat: the packet that protocol has for it in play, and its body.
 func SystemMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	body := t.Append(nil, protocol, proto.Play)
 	switch {
@@ -92,7 +92,8 @@ func SystemMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	return proto.Chat, appendSender(append(body, 1), protocol) // position: system message
 }
 
-// ActionBarMessage is a text above a client's inventory bar: the packet that protocol has for it in play, and its body.
+// ActionBarMessage returns a text above a client's inventory bar: the packet that protocol has for it in play, and its
+// body.
 func ActionBarMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	switch {
 	case proto.Has(protocol, proto.TitlePackets):
@@ -100,11 +101,11 @@ func ActionBarMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	case proto.Has(protocol, proto.TitleWithActionBar):
 		return proto.Title, t.Append([]byte{2}, protocol, proto.Play)
 	}
-	// These show no formatting there but § codes.
+	// These versions show only § codes there.
 	return proto.Chat, append(Plain(t.Legacy()).Append(nil, protocol, proto.Play), 2)
 }
 
-// appendSender: from 735 to 758 a chat line names its sender; nobody is the zero UUID.
+// appendSender appends the sender of a chat line, which it has from 735 to 758; nobody is the zero UUID.
 func appendSender(dst []byte, protocol int32) []byte {
 	if proto.Has(protocol, proto.ChatSender) {
 		dst = append(dst, make([]byte, 16)...)
@@ -112,7 +113,7 @@ func appendSender(dst []byte, protocol int32) []byte {
 	return dst
 }
 
-// ClientInformation is what a client says of its settings, in configuration or play.
+// ClientInformation holds a client's settings, in configuration or play.
 type ClientInformation struct {
 	Locale       string
 	ViewDistance int8

@@ -1,9 +1,9 @@
 // Package packet parses and builds the few packets the proxy opens, for every supported protocol.
 //
-// A body is what follows the packet id. ParseX(protocol, body) gives a value or an error that names the field at
-// fault; AppendX(dst, protocol, x) is its inverse; what does not depend on the version takes no protocol. Nothing here
-// waits, logs or keeps state, and no length from the wire is used to allocate. Parsed values own their bytes unless
-// their documentation says that they alias the body.
+// A body is all bytes behind the packet id. ParseX(protocol, body) returns a value or an error that names the field at
+// fault; AppendX(dst, protocol, x) is its inverse. Functions for packets that are alike in all versions take no
+// protocol. Nothing here waits, logs or keeps state, and no length from the wire is used to allocate. Parsed values own
+// their bytes unless their documentation says that they alias the body.
 package packet
 
 import (

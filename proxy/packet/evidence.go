@@ -2,15 +2,15 @@ package packet
 
 import "github.com/earshot-mc/earshot/proxy/field"
 
-// ParseWorldAge reads the beginning of an update_time: the age, in ticks of 1/20 s, of the world that the client is in.
-// What follows differs between versions and tells nothing about worlds: a time of day may be one player's own.
+// ParseWorldAge reads the beginning of an update_time: the age, in ticks of 1/20 s, of the client's world. The rest
+// differs between versions and tells nothing about worlds: a time of day may be one player's own.
 func ParseWorldAge(body []byte) (ticks int64, err error) {
 	r := field.NewReader(body)
 	ticks = r.I64()
 	return ticks, r.Err()
 }
 
-// ParseHealth reads the beginning of an update_health: the player's hearts, doubled. 0 and less is dead.
+// ParseHealth reads the beginning of an update_health: the player's hearts, doubled. A player with 0 or less is dead.
 func ParseHealth(body []byte) (health float32, err error) {
 	r := field.NewReader(body)
 	health = r.F32()

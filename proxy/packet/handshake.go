@@ -9,14 +9,14 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Caps on the host of a handshake, in characters: the game's 255 and room for the markers of mod loaders; and what a
-// proxy in front of us needs to forward a player's identity in it.
+// Bounds on the host of a handshake, in characters: the game's 255 and room for the markers of mod loaders; and the
+// room that a proxy in front of us needs to forward a player's identity.
 const (
 	MaxHost          = 255 + 64
 	MaxForwardedHost = 32767
 )
 
-// Intent is what a client opens a connection for.
+// Intent says why a client opens a connection.
 type Intent int32
 
 // IntentTransfer is IntentLogin after another server sent the player here; from 766 (1.20.5) on.
@@ -34,8 +34,8 @@ type Handshake struct {
 	Intent   Intent
 }
 
-// ParseHandshake reads a handshake whose host has at most maxHost characters. An intent the game does not have is an
-// error like any other: scanners send them all day.
+// ParseHandshake reads a handshake whose host has at most maxHost characters. An intent that the game does not have is
+// an error like any other: scanners send them all day.
 func ParseHandshake(body []byte, maxHost int) (Handshake, error) {
 	r := field.NewReader(body)
 	h := Handshake{Protocol: r.VarInt(), Host: r.String(maxHost), Port: r.U16(), Intent: Intent(r.VarInt())}
@@ -52,8 +52,8 @@ func AppendHandshake(dst []byte, h Handshake) []byte {
 }
 
 // CleanHost splits the host of a handshake into the name the player typed, in lower case, and the mod loader's marker
-// ("" without one), which has to be appended to the host again when a backend is dialled. Everything else behind the
-// name is dropped: other proxies' data, a port, the dots that a look-up leaves.
+// ("" without one), to be appended when a backend is dialled. It drops everything else behind the name: other proxies'
+// data, a port, the dots that a look-up leaves.
 func CleanHost(raw string, protocol int32) (host, marker string) {
 	host, _, _ = strings.Cut(raw, "\x00")
 	host, _, _ = strings.Cut(host, "///") // a DDoS protection puts the client's address behind this
@@ -91,7 +91,7 @@ func forgeMarker(raw string, protocol int32) string {
 	return ""
 }
 
-// ForgeMod is a mod of a client's.
+// ForgeMod is a mod of a client.
 type ForgeMod struct{ ID, Version string }
 
 const maxForgeMods = 4096
@@ -119,7 +119,7 @@ const (
 	legacyBrand, modernBrand       = "MC|Brand", "minecraft:brand"
 )
 
-// RegisterChannel is the channel on which that protocol announces the channels it listens to.
+// RegisterChannel returns the channel on which that protocol announces the channels it listens to.
 func RegisterChannel(protocol int32) string {
 	if !proto.Has(protocol, proto.NamespacedChannels) {
 		return legacyRegister
@@ -127,7 +127,7 @@ func RegisterChannel(protocol int32) string {
 	return modernRegister
 }
 
-// BrandChannel is the channel on which that protocol says what software it is.
+// BrandChannel returns the channel on which that protocol names its software.
 func BrandChannel(protocol int32) string {
 	if !proto.Has(protocol, proto.NamespacedChannels) {
 		return legacyBrand
@@ -135,7 +135,7 @@ func BrandChannel(protocol int32) string {
 	return modernBrand
 }
 
-// MaxChannels bounds what one register message may announce.
+// MaxChannels bounds the channels in one register message.
 const MaxChannels = 1024
 
 // ParseChannels reads the data of a register message: names with zero bytes between them. Empty names and names the
@@ -158,8 +158,8 @@ func AppendChannels(dst []byte, channels []string) []byte {
 	return append(dst, strings.Join(channels, "\x00")...)
 }
 
-// ValidChannel tells whether that protocol allows the name: any 20 printable characters below 393 (1.13), from then
-// on a resource location (lower case; the namespace may be left out).
+// ValidChannel tells whether that protocol allows the name: any 20 printable characters below 393 (1.13), from then on
+// a resource location (lower case; the namespace may be left out).
 func ValidChannel(protocol int32, name string) bool {
 	if !proto.Has(protocol, proto.NamespacedChannels) {
 		return name != "" && len(name) <= 20 && strings.IndexFunc(name, func(c rune) bool { return c <= ' ' || c > '~' }) < 0

@@ -10,7 +10,7 @@ import (
 // maxName bounds a world's or a dimension's name. The game allows longer ones and nobody has them.
 const maxName = 1024
 
-// JoinGame is what the bridge needs of the play login packet: with it a backend takes the player into a world.
+// JoinGame holds what the bridge needs of the play login packet: with it a backend takes the player into a world.
 type JoinGame struct {
 	EntityID int32  // the player's own, until the next JoinGame
 	Mode     byte   // game mode, 0-3
@@ -18,14 +18,14 @@ type JoinGame struct {
 	Seed     int64  // the world's, hashed; 0 before 573
 }
 
-// Respawn is what the bridge needs of the respawn packet: the player appears in a world, new or the same.
+// Respawn holds what the bridge needs of the respawn packet: the player appears in a world, new or the same.
 type Respawn struct {
 	Mode  byte
 	World string
 	Seed  int64 // the world's, hashed; 0 before 573
 }
 
-// ParseJoinGame reads a play login up to the last field that is needed; what follows may be longer than is known.
+// ParseJoinGame reads a play login up to the last field that is needed; the rest may be longer than is known.
 func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 	r := field.NewReader(body)
 	j.EntityID = r.I32()
@@ -92,7 +92,7 @@ func ParseRespawn(protocol int32, body []byte) (s Respawn, err error) {
 	return s, r.Err()
 }
 
-// readMode reads a game mode of join game or respawn. One that no byte holds is an error.
+// readMode reads a game mode of join game or respawn. One that does not fit a byte is an error.
 func readMode(r *field.Reader, protocol int32) byte {
 	if !proto.Has(protocol, proto.CompactGameMode) {
 		return r.U8()
@@ -104,10 +104,10 @@ func readMode(r *field.Reader, protocol int32) byte {
 	return byte(n)
 }
 
-// Authenticated overwrites what a join game says of how the player logged in (776 and later): the client shows no skins to
-// those who did not, and a backend behind a proxy knows only of its own login. The flag is found from the end, since
-// what stands before it differs between versions. It returns body, changed in place; one too short, or that ends in
-// something else, is an error.
+// Authenticated overwrites the flag of a join game that says how the player logged in (776 and later): the client shows
+// no skins to players who did not, and a backend behind a proxy knows only of its own login. The flag is found from the
+// end, since the bytes before it differ between versions. It returns body, changed in place; one too short, or that
+// ends in something else, is an error.
 func Authenticated(protocol int32, body []byte) ([]byte, error) {
 	if !proto.Has(protocol, proto.JoinOnlineMode) {
 		return nil, fmt.Errorf("protocol %d has no such flag", protocol)

@@ -12,7 +12,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Caps of the login packets, in characters for strings and bytes for the rest.
+// Bounds of the login packets: characters of strings, bytes of the rest.
 const (
 	MaxName         = 16
 	maxServerID     = 20
@@ -45,17 +45,17 @@ func AppendProfileKey(dst []byte, k *ProfileKey) []byte {
 	return field.AppendBytes(field.AppendBytes(field.AppendI64(dst, k.Expires), k.PublicKey), k.Signature)
 }
 
-// LoginStart is how a client says who it is.
+// LoginStart says who a client claims to be.
 type LoginStart struct {
 	Name string
 	Key  *ProfileKey // 759 and 760, and optional there
-	// ID is what the client takes for its UUID; HasID tells whether it said one (759 and before: never, 760 to 763:
+	// ID is the client's own idea of its UUID; HasID tells whether it sent one (759 and before: never, 760 to 763:
 	// perhaps, 764 on: always). It is a claim, not an identity.
 	ID    uuid.UUID
 	HasID bool
 }
 
-// ParseLoginStart reads a login start. Whether the name is acceptable is for ValidName to say.
+// ParseLoginStart reads a login start. ValidName tells whether the name is acceptable.
 func ParseLoginStart(protocol int32, body []byte) (LoginStart, error) {
 	r := field.NewReader(body)
 	l := LoginStart{Name: r.String(MaxName)}
@@ -102,7 +102,7 @@ type EncryptionRequest struct {
 	Authenticate bool // 766 on: the client shall report to the session server; before, it always does
 }
 
-// ParseEncryptionRequest reads what a server in online mode asks.
+// ParseEncryptionRequest reads the question of a server in online mode.
 func ParseEncryptionRequest(protocol int32, body []byte) (EncryptionRequest, error) {
 	r := field.NewReader(body)
 	e := EncryptionRequest{r.String(maxServerID), bytes.Clone(r.Bytes(maxPublicKey)), bytes.Clone(r.Bytes(maxToken)), true}
@@ -125,7 +125,8 @@ func AppendEncryptionRequest(dst []byte, protocol int32, e EncryptionRequest) []
 type EncryptionResponse struct {
 	Secret []byte // encrypted with the server's key
 	Token  []byte // the same; nil when Signed
-	// Signed, 759 and 760 only: in place of the token a signature over token and salt, made with the profile key.
+	// Signed, 759 and 760 only: instead of the token there is a signature over token and salt, made with the profile
+	// key.
 	Signed    bool
 	Salt      int64
 	Signature []byte
@@ -198,7 +199,7 @@ type LoginSuccess struct {
 	ID         uuid.UUID
 	Name       string
 	Properties []Property // 759 on
-	// Strict, 766 and 767 only: the client shall leave over any packet it cannot read.
+	// Strict, 766 and 767 only: the client shall skip packets that it cannot read.
 	Strict  bool
 	Session uuid.UUID // 776 on: any, of the server's choice
 }

@@ -7,11 +7,11 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Relative tells which values of a movement are added to the current ones instead of replacing them. The bits are
+// Relative lists the values of a movement that are added to the current ones instead of replacing them. The bits are
 // those of the wire.
 type Relative uint32
 
-// The bits the bridge looks at; from 768 on there are more, about velocity.
+// The bits that the bridge looks at; from 768 on there are more, about velocity.
 const (
 	RelX Relative = 1 << iota
 	RelY
@@ -22,7 +22,7 @@ const (
 	RelPlace = RelX | RelY | RelZ
 )
 
-// Move is what a client says about its own body: position, position_look, look and flying in one.
+// Move is a client's word about its own body: position, position_look, look and flying in one.
 type Move struct {
 	HasPlace   bool
 	X, Y, Z    float64 // the feet, in blocks
@@ -31,7 +31,7 @@ type Move struct {
 	OnGround   bool
 }
 
-// ParseMove reads one of the four serverbound packets, told by p; they are alike in all versions.
+// ParseMove reads one of the four serverbound packets, named by p; they are alike in all versions.
 func ParseMove(p proto.Packet, body []byte) (m Move, err error) {
 	r := field.NewReader(body)
 	m.HasPlace = p == proto.Position || p == proto.PositionLook
@@ -113,10 +113,10 @@ func appendF64s(dst []byte, vs ...float64) []byte {
 	return dst
 }
 
-// TeleportConfirm is the client's answer to a teleport that it has carried out (107 and later).
+// TeleportConfirm confirms a teleport that the client has carried out (107 and later).
 type TeleportConfirm struct {
 	ID         int32
-	X, Y, Z    float64 // 777 on: where it is now; no movement follows that says so
+	X, Y, Z    float64 // 777 on: where it is now; no movement says so later
 	Yaw, Pitch float32 // 777 on
 }
 
@@ -164,7 +164,7 @@ func ParseRotation(protocol int32, body []byte) (t Rotation, err error) {
 	return t, r.End()
 }
 
-// VehicleMove is a vehicle's place as its driver's client says it, or as the server corrects it (107 and later).
+// VehicleMove is a vehicle's place as its driver's client sends it, or as the server corrects it (107 and later).
 type VehicleMove struct {
 	X, Y, Z    float64
 	Yaw, Pitch float32 // the vehicle's, not the rider's
@@ -208,7 +208,7 @@ type EntityStatus struct {
 	Status int8
 }
 
-// OpLevel tells which operator level, 0 to 4, a status of the own entity announces.
+// OpLevel returns the operator level, 0 to 4, that a status of the player's own entity announces.
 func (s EntityStatus) OpLevel() (level uint8, ok bool) {
 	if s.Status < 24 || s.Status > 28 {
 		return 0, false
@@ -231,14 +231,14 @@ type EntityMove struct {
 	Relative Relative
 }
 
-// MovedEntity peeks which entity such a packet moves, at the cost of one VarInt: nearly all of them are about entities
-// that nobody asks about.
+// MovedEntity peeks at the entity that such a packet moves, at the cost of one VarInt: nearly all of them are about
+// entities that nobody asks about.
 func MovedEntity(body []byte) (int32, error) {
 	r := field.NewReader(body)
 	return r.VarInt(), r.Err()
 }
 
-// ParseEntityMove reads the packet told by p.
+// ParseEntityMove reads the packet named by p.
 func ParseEntityMove(protocol int32, p proto.Packet, body []byte) (m EntityMove, err error) {
 	r := field.NewReader(body)
 	m.ID = r.VarInt()
@@ -331,7 +331,7 @@ func readPath(r *field.Reader) (x, y, z float64) {
 	return x, y, z
 }
 
-// readPlace reads an absolute place of an entity, which 1.8 has in 1/32 block.
+// readPlace reads an absolute place of an entity; 1.8 has it in 1/32 block.
 func readPlace(r *field.Reader, protocol int32) (x, y, z float64) {
 	if !proto.Has(protocol, proto.EntityPlaceF64) {
 		return float64(r.I32()) / 32, float64(r.I32()) / 32, float64(r.I32()) / 32
@@ -340,7 +340,7 @@ func readPlace(r *field.Reader, protocol int32) (x, y, z float64) {
 }
 
 // readLastStep reads where a minecart's steps end. In the game a step is two double vectors, two angle bytes and a
-// float, 54 bytes; published protocol data has it as nine floats, 36 bytes, and servers built from that data send
+// float, 54 bytes. Published protocol data has it as nine floats, 36 bytes, and servers built from that data send
 // those. The length of the packet tells which it is.
 func readLastStep(r *field.Reader) (x, y, z float64) {
 	const double, single = 2*3*8 + 2 + 4, 9 * 4

@@ -9,12 +9,12 @@ import (
 )
 
 // InfoBits are the parts of a player list entry that a packet carries, numbered as on the wire from 761 on. Older
-// packets carry one action each, which is written as its bit; there InfoAdd stands for the whole entry.
+// packets carry one action each, written as its bit; there InfoAdd stands for the whole entry.
 type InfoBits byte
 
-// The parts. What the last two mean is not agreed on: the game's own order is list order, then hat, and some published
-// data has them the other way round. Both are a VarInt or a bool that reads the same as one, and on the wire the lower
-// bit's part comes first, so nothing depends on the names.
+// The parts. Sources disagree on the last two: the game's own order is list order, then hat, and some published data
+// has them the other way round. Both are a VarInt or a bool that reads the same as one, and on the wire the lower bit's
+// part comes first, so nothing depends on the names.
 const (
 	InfoAdd InfoBits = 1 << iota
 	InfoChat
@@ -33,12 +33,12 @@ type PlayerInfo struct {
 	Players []ListedPlayer
 }
 
-// ListedPlayer is an entry; only the parts named by the packet's actions mean anything.
+// ListedPlayer is an entry; only the parts in the packet's actions mean anything.
 type ListedPlayer struct {
 	ID          uuid.UUID
 	Name        string
 	Properties  []Property
-	ChatKey     []byte // the encoded chat session (761 and later) or key (759-760) without its leading bool; nil for none
+	ChatKey     []byte // the encoded chat session (761 on) or key (759-760) without its leading bool; nil: none
 	Mode        int32
 	Listed      bool // false: not shown in the tab overlay, though the client knows the player and sees the body
 	Latency     int32
@@ -81,7 +81,7 @@ func AppendPlayerInfo(dst []byte, protocol int32, p PlayerInfo) []byte {
 	return dst
 }
 
-// InfoChange is what a player_info does to the set of players that a client knows.
+// InfoChange says how a player_info changes the set of players that a client knows.
 type InfoChange byte
 
 // The changes.
@@ -91,9 +91,9 @@ const (
 	InfoHidden
 )
 
-// PlayersChanged is ParsePlayerInfo for a reader that wants to know only who is shown or hidden: it appends their ids
-// to dst and allocates nothing else. The commonest packets, which show or hide nobody, cost one byte. Beside an error,
-// ids are those that came before it.
+// PlayersChanged does as ParsePlayerInfo, for a reader that only wants to know who is shown or hidden: it appends their
+// ids to dst and allocates nothing else. The commonest packets, which show or hide nobody, cost one byte. With an
+// error, ids are those that came before it.
 func PlayersChanged(dst []uuid.UUID, protocol int32, body []byte) (ids []uuid.UUID, change InfoChange, err error) {
 	r := field.NewReader(body)
 	actions, remove := readInfoActions(r, protocol)
@@ -138,7 +138,7 @@ func ParsePlayerRemove(dst []uuid.UUID, body []byte) ([]uuid.UUID, error) {
 	return dst, r.End()
 }
 
-// infoBitsOf is the bits that mean something in a version; the game ignores the others.
+// infoBitsOf returns the bits that mean something in a version; the game ignores the others.
 func infoBitsOf(protocol int32) InfoBits {
 	switch {
 	case !proto.Has(protocol, proto.InfoListOrder):
@@ -149,7 +149,8 @@ func infoBitsOf(protocol int32) InfoBits {
 	return 0xff
 }
 
-var infoActions = [...]InfoBits{InfoAdd, InfoMode, InfoLatency, InfoDisplayName, 0} // by their number up to 760; 0 removes
+// By their number up to 760; 0 removes.
+var infoActions = [...]InfoBits{InfoAdd, InfoMode, InfoLatency, InfoDisplayName, 0}
 
 func readInfoActions(r *field.Reader, protocol int32) (actions InfoBits, remove bool) {
 	if proto.Has(protocol, proto.PlayerInfoBits) {
@@ -172,7 +173,8 @@ func appendInfoAction(dst []byte, p PlayerInfo) ([]byte, InfoBits) {
 	return field.AppendVarInt(dst, int32(len(infoActions)-1)), 0
 }
 
-// parts is which parts an entry has on the wire: up to 760 an add has several, and only an add of 759 and 760 has a key.
+// parts returns the parts that an entry has on the wire: up to 760 an add has several, and only an add of 759 and 760
+// has a key.
 func (b InfoBits) parts(protocol int32) InfoBits {
 	if proto.Has(protocol, proto.PlayerInfoBits) || b != InfoAdd {
 		return b
@@ -254,7 +256,7 @@ func readComponent(r *field.Reader, protocol int32) []byte {
 	return between(from, r)
 }
 
-// between returns the bytes that were read since r was as from is.
+// between returns the bytes read from from to r, a later state of the same reader.
 func between(from field.Reader, r *field.Reader) []byte {
 	if r.Err() != nil {
 		return nil
@@ -302,7 +304,7 @@ func appendListed(dst []byte, protocol int32, actions InfoBits, p *ListedPlayer)
 	return dst
 }
 
-// appendOptional writes a value that is encoded already, or its absence.
+// appendOptional writes an encoded value, or its absence.
 func appendOptional(dst, encoded []byte) []byte {
 	return append(field.AppendBool(dst, encoded != nil), encoded...)
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// ResourcePack is what a server tells a client to load, as far as telling packs apart goes; force flag and prompt stand
-// behind it. The packet is resource_pack_send, and add_resource_pack from 765 (1.20.3) on.
+// ResourcePack names a pack that a server tells a client to load, as far as telling packs apart goes; force flag and
+// prompt stand behind it. The packet is resource_pack_send, and add_resource_pack from 765 (1.20.3) on.
 type ResourcePack struct {
 	ID   uuid.UUID // 765 on: clients keep several
 	URL  string
 	Hash string // SHA-1 in 40 hex digits; may be empty
 }
 
-// ParseResourcePack reads the start of such a packet. What follows is not looked at.
+// ParseResourcePack reads the start of such a packet, and ignores the rest.
 func ParseResourcePack(protocol int32, body []byte) (p ResourcePack, err error) {
 	r := field.NewReader(body)
 	if proto.Has(protocol, proto.PackIDs) {
@@ -25,7 +25,7 @@ func ParseResourcePack(protocol int32, body []byte) (p ResourcePack, err error) 
 	return p, r.Err()
 }
 
-// PackStatus is what a client says about a resource pack.
+// PackStatus is a client's answer about a resource pack.
 type PackStatus int32
 
 // The statuses the proxy has to know. All but accepted and downloaded are final.

@@ -12,8 +12,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// packVector is a line of testdata/packs.jsonl, which npm minecraft-protocol's serializers have made; packs.js beside it
-// is the generator.
+// packVector is a line of testdata/packs.jsonl, which npm minecraft-protocol's serializers have made; packs.js beside
+// it is the generator.
 type packVector struct {
 	Packet    string
 	Protocols []int32

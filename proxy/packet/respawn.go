@@ -8,10 +8,10 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Rejoin makes the two packets by which a client of 47 to 763 that is in one backend's world comes into another's: the
-// join game to send, and the respawn to send behind it. Up to 578 the join game has another dimension than the
-// backend's, and the respawn the right one: a client keeps its chunks and entities when the dimension does not change.
-// From 735 on the join game is what the backend sent. The slices may alias join.
+// Rejoin makes two packets that take a client of 47 to 763 from one backend's world into another's: the join game to
+// send, and the respawn to send behind it. Up to 578 the join game has another dimension than the backend's, and the
+// respawn the right one: a client keeps its chunks and entities when the dimension does not change. From 735 on the
+// join game is the backend's own. The slices may alias join.
 func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 	switch {
 	case !proto.Has(protocol, proto.NamedWorlds):
@@ -23,8 +23,8 @@ func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 	return nil, nil, fmt.Errorf("protocol %d changes servers by its configuration", protocol)
 }
 
-// RejoinForge makes the two respawns behind a join game as the backend sent it, by which a client with Forge of up to 340
-// comes into another backend's world: into another dimension and back. Its mods have to see the join game unchanged.
+// RejoinForge makes two respawns that take a client with Forge of up to 340 into another backend's world, behind the
+// backend's own join game: into another dimension and back. The client's mods have to see the join game unchanged.
 func RejoinForge(protocol int32, join []byte) (away, back []byte, err error) {
 	if proto.Has(protocol, proto.NamespacedChannels) {
 		return nil, nil, fmt.Errorf("a client of protocol %d changes servers in the same way with Forge as without", protocol)

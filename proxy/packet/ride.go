@@ -64,7 +64,7 @@ func readVarInts(r *field.Reader, dst []int32) []int32 {
 	return dst
 }
 
-// Spawn is which entity appears where. Of the spawn packets the bridge reads no more.
+// Spawn says which entity appears where. The bridge reads no more of the spawn packets.
 type Spawn struct {
 	ID      int32
 	UUID    uuid.UUID // zero where a version's packet has none: up to 47 all but named_entity_spawn

@@ -12,9 +12,10 @@ import (
 // pngURI begins an icon as the server list has it.
 const pngURI = "data:image/png;base64,"
 
-// Relist writes a server_data packet (759 on), in which a server tells a joined client what to show in its server list,
-// with another description and icon: a data URI, or empty for none. Of the body that the server sent only the flags at
-// the end are kept, since they are about the server itself: previews of chat (759, 760) and secure chat (760 to 765).
+// Relist writes a server_data packet (759 on) with another description and icon: a data URI, or empty for none. With
+// that packet a server tells a joined client what to show in its server list. Of the server's own body only the flags
+// at the end are kept, since they are about the server itself: previews of chat (759, 760) and secure chat (760 to
+// 765).
 func Relist(protocol int32, body []byte, description Text, icon string) ([]byte, error) {
 	if _, has := proto.Closest(protocol).ID(proto.Play, proto.Clientbound, proto.ServerData); !has {
 		return nil, fmt.Errorf("protocol %d has no server data", protocol)

@@ -11,26 +11,26 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Caps on a text component on the wire: characters of its JSON, bytes of its NBT, and the largest NBT that is turned
-// into something else (a larger one still passes as it is).
+// Bounds of a text component on the wire: characters of its JSON, bytes of its NBT, and the largest NBT that is
+// converted (a larger one still passes as it is).
 const (
 	maxTextJSON    = 262144
 	maxTextNBT     = 2 << 20
 	maxTextDecoded = 262144
 )
 
-// Text is a text component. It goes out as JSON or as network NBT, whichever the receiver's protocol and state want;
-// one that came from the wire goes out in that form exactly as it came in, however odd it is. The zero Text is empty.
+// Text is a text component. It goes out as JSON or as network NBT, as the receiver's protocol and state want it. One
+// that came from the wire goes out in that form exactly as it came in, however odd it is. The zero Text is empty.
 type Text struct {
 	tree      any    // string, or what encoding/json makes of a component; nil when the text came from the wire
 	json, nbt []byte // as it came from the wire
 }
 
-// Plain is the text s without any formatting; nothing in s is interpreted.
+// Plain returns the text s without any formatting; nothing in s is interpreted.
 func Plain(s string) Text { return Text{tree: s} }
 
-// Translatable is a text the client renders in its own language: a key of the game's language files and the values
-// for the places in it.
+// Translatable returns a text that the client renders in its own language: a key of the game's language files and the
+// values for the places in it.
 func Translatable(key string, with ...string) Text {
 	c := map[string]any{"translate": key}
 	if len(with) > 0 {
@@ -43,7 +43,8 @@ func Translatable(key string, with ...string) Text {
 	return Text{tree: c}
 }
 
-// JSONText is a component another program wrote. It is not checked: a client may well understand JSON that we do not.
+// JSONText returns a component that another program wrote. It is not checked: a client may well understand JSON that we
+// do not.
 func JSONText(raw []byte) Text { return Text{json: slices.Clone(raw)} }
 
 // ReadText reads a component in the form that protocol has in state s.
@@ -67,13 +68,14 @@ func (t Text) Append(dst []byte, protocol int32, s proto.State) []byte {
 	return field.AppendBytes(dst, t.JSON(protocol))
 }
 
-// textIsNBT: components are NBT in configuration and play from 765 on, JSON in a string everywhere else.
+// textIsNBT tells whether components are NBT: in configuration and play from 765 on. Everywhere else they are JSON in a
+// string.
 func textIsNBT(protocol int32, s proto.State) bool {
 	return proto.Has(protocol, proto.ComponentNBT) && (s == proto.Config || s == proto.Play)
 }
 
-// JSON is the component for a client of that protocol; below 735 (1.16) colours are one of the sixteen with a name, and
-// below 335 (1.12) reasons of a disconnect are in English.
+// JSON returns the component for a client of that protocol. Below 735 (1.16) colours are one of the sixteen with a
+// name, and below 335 (1.12) reasons of a disconnect are in English.
 func (t Text) JSON(protocol int32) []byte {
 	if t.json != nil {
 		return t.json
@@ -94,7 +96,7 @@ func (t Text) JSON(protocol int32) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// NBT is the component as NBT without a root name, with the type byte of its root.
+// NBT returns the component as NBT without a root name, with the type byte of its root.
 func (t Text) NBT() []byte {
 	if t.nbt != nil {
 		return t.nbt
@@ -111,15 +113,15 @@ func (t Text) NBT() []byte {
 	return appendNBT(nil, v)
 }
 
-// String is the bare text: no formatting, no codes, no control characters but line breaks. It is fit for logs. What
-// only the client can translate is shown as its key and the values in brackets.
+// String returns the bare text: no formatting, no codes, no control characters but line breaks. It is fit for logs. A
+// part that only the client can translate is shown as its key and the values in brackets.
 func (t Text) String() string {
 	var b strings.Builder
 	walk(t.value(), style{}, func(_ style, s string) { b.WriteString(stripCodes(s)) })
 	return b.String()
 }
 
-// Legacy is the text with § codes for clients without components, colours reduced to the sixteen.
+// Legacy returns the text with § codes for clients without components, colours reduced to the sixteen.
 func (t Text) Legacy() string {
 	var b strings.Builder
 	var last style
@@ -145,7 +147,7 @@ func (t Text) Legacy() string {
 	return b.String()
 }
 
-// value is the component as a tree of string, bool, numbers, []any and map[string]any.
+// value returns the component as a tree of string, bool, numbers, []any and map[string]any.
 func (t Text) value() any {
 	switch {
 	case t.json != nil:
@@ -158,7 +160,7 @@ func (t Text) value() any {
 	return t.tree
 }
 
-// parseJSON gives JSON that cannot be parsed as the text it is: servers were long allowed to leave out quotes.
+// parseJSON returns JSON that cannot be parsed as plain text: servers were long allowed to leave out quotes.
 func parseJSON(raw []byte) any {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
@@ -169,7 +171,7 @@ func parseJSON(raw []byte) any {
 	return string(raw)
 }
 
-// style is how a piece of text looks. The zero style inherits everything.
+// style holds the look of a piece of text. The zero style inherits everything.
 type style struct {
 	color    string // "" none, a name of colorNames, or #rrggbb
 	flags    uint8  // bit i is decorations[i]
@@ -186,7 +188,7 @@ var colorNames = [16]string{"black", "dark_blue", "dark_green", "dark_aqua", "da
 var colorRGB = [16]uint32{0x000000, 0x0000aa, 0x00aa00, 0x00aaaa, 0xaa0000, 0xaa00aa, 0xffaa00, 0xaaaaaa,
 	0x555555, 0x5555ff, 0x55ff55, 0x55ffff, 0xff5555, 0xff55ff, 0xffff55, 0xffffff}
 
-// nearest is the name closest to #rrggbb, and color itself when it is anything else.
+// nearest returns the name closest to #rrggbb, and color itself when it is anything else.
 func nearest(color string) string {
 	rgb, ok := parseHex(color)
 	if !ok {
@@ -268,8 +270,8 @@ func inherit(st style, c map[string]any) style {
 	return st
 }
 
-// jsonValue copies a tree into what JSON can hold: colours reduced when asked, NBT's 0 and 1 turned into booleans
-// where a component has booleans, and single values out of the compounds that mixed NBT lists wrap them in.
+// jsonValue copies a tree into what JSON can hold: colours reduced when asked, NBT's 0 and 1 turned into booleans where
+// a component has booleans, and single values out of the compounds that mixed NBT lists wrap them in.
 func jsonValue(v any, reduce bool) any {
 	switch v := v.(type) {
 	case []any:

@@ -10,8 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/field"
 )
 
-// NBT of components is written here and not by a library because its strings are Java's modified UTF-8: a client
-// throws the player out over an emoji in plain UTF-8.
+// NBT of components is written here and not by a library because its strings are Java's modified UTF-8: a client throws
+// the player out over an emoji in plain UTF-8.
 
 const maxTextDepth = field.MaxNBTDepth - 12 // leaves room for what wraps a component
 
@@ -62,7 +62,7 @@ func nbtValue(v any) any {
 	return v
 }
 
-// nbtType is the tag type of a value that went through nbtValue.
+// nbtType returns the tag type of a value that nbtValue has made.
 func nbtType(v any) byte {
 	switch v.(type) {
 	case int8:
@@ -140,7 +140,7 @@ func appendPayload(dst []byte, v any) []byte {
 	return appendNBTString(dst, fmt.Sprint(v))
 }
 
-// appendNBTList: an NBT list has one type, so a mixed list of components becomes a list of compounds.
+// appendNBTList appends a list. An NBT list has one type, so a mixed list of components becomes a list of compounds.
 func appendNBTList(dst []byte, list []any) []byte {
 	list = slices.DeleteFunc(slices.Clone(list), func(e any) bool { return e == nil })
 	elems := make([]any, len(list))
@@ -171,7 +171,7 @@ func appendNBTList(dst []byte, list []any) []byte {
 }
 
 // appendNBTString writes modified UTF-8: 0 takes two bytes, and characters outside the basic plane are two surrogates
-// of three bytes each. What does not fit in 65535 bytes is cut off.
+// of three bytes each. It cuts off everything beyond 65535 bytes.
 func appendNBTString(dst []byte, s string) []byte {
 	at := len(dst)
 	dst = append(dst, 0, 0)
@@ -200,7 +200,7 @@ func surrogate(c rune) []byte {
 	return []byte{0xe0 | byte(c>>12), 0x80 | byte(c>>6)&0x3f, 0x80 | byte(c)&0x3f}
 }
 
-// parseNBT decodes a component; "" when it is not one or is too large to be worth it.
+// parseNBT decodes a component; it returns "" when b is not one or is too large to be worth it.
 func parseNBT(b []byte) any {
 	r := field.NewReader(b)
 	if len(b) > maxTextDecoded || r.SkipNBT(false) == nil || r.Len() > 0 {
@@ -210,7 +210,7 @@ func parseNBT(b []byte) any {
 	return readTag(r, r.U8())
 }
 
-// readTag trusts that SkipNBT has been over the bytes: types exist, depth is bounded.
+// readTag reads a tag. It trusts that SkipNBT has been over the bytes: types exist, depth is bounded.
 func readTag(r *field.Reader, t byte) any {
 	switch t {
 	case 1:
@@ -231,7 +231,7 @@ func readTag(r *field.Reader, t byte) any {
 		return nbtString(r)
 	case 9:
 		e, n := r.U8(), int(r.I32())
-		var list []any // grows with what is really there
+		var list []any // it grows with what is really there
 		for range n {
 			list = append(list, readTag(r, e))
 		}
@@ -259,7 +259,7 @@ func readArray[T any](r *field.Reader, read func() T) []T {
 	return list
 }
 
-// nbtString reads modified UTF-8; what is not that becomes U+FFFD.
+// nbtString reads modified UTF-8; all else becomes U+FFFD.
 func nbtString(r *field.Reader) string {
 	b := r.Raw(int(r.U16()))
 	units := make([]rune, 0, len(b))

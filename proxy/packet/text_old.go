@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// gameWords are the game's English for keys that clients before 1.12 do not know: they would show the key.
+// gameWords has the game's English for keys that clients before 1.12 do not know: they would show the key.
 var gameWords = map[string]string{
 	"multiplayer.disconnect.authservers_down":    "Authentication servers are down. Please try again later, sorry!",
 	"multiplayer.disconnect.duplicate_login":     "You logged in from another location",
@@ -17,7 +17,7 @@ var gameWords = map[string]string{
 	"multiplayer.disconnect.unverified_username": "Failed to verify username!",
 }
 
-// inWords is a tree of ours without keys of gameWords.
+// inWords returns a tree of ours without keys of gameWords.
 func inWords(v any) any {
 	switch v := v.(type) {
 	case []any:

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// ParseText reads what an administrator writes into a config file. Which notation it is shows in the text:
+// ParseText reads a text from a configuration file. The text shows its own notation:
 //
 //   - JSON: it begins like a component (`{"`, `[{`, `["`, `"`) and is one;
 //   - MiniMessage: it has at least one known tag. Colours (<red>, <#ff8800>, <color:gold>), <bold> <italic>
@@ -21,7 +21,7 @@ import (
 //     closing tags; a backslash keeps a < from opening a tag, and tags that are not known stay text;
 //   - else &c, &l, &#ff8800 and &x&f&f&8&8&0&0 are codes.
 //
-// § codes are codes in either of the last two. The error is about JSON that is none.
+// § codes are codes in either of the last two. The error is about broken JSON.
 func ParseText(s string) (Text, error) {
 	if t := strings.TrimSpace(s); looksLikeJSON(t) {
 		if !json.Valid([]byte(t)) {
@@ -95,7 +95,7 @@ func parseMarkup(s string) Text {
 	return Text{tree: component(m.out)}
 }
 
-// hasTag tells whether any tag in s would be obeyed.
+// hasTag tells whether s has a tag that would be obeyed.
 func hasTag(s string) bool {
 	for {
 		_, rest, ok := strings.Cut(s, "<")
@@ -109,11 +109,11 @@ func hasTag(s string) bool {
 	}
 }
 
-// tagLike is the inside of what is meant as a tag.
+// tagLike matches the inside of something meant as a tag.
 var tagLike = regexp.MustCompile(`^(/?!?[a-zA-Z][a-zA-Z0-9_-]*(:[^<]*)?|#[0-9a-zA-Z]+)$`)
 
-// UnknownTags lists the insides of what looks like a tag of MiniMessage in s and is none, so that players would read it:
-// grean of <grean>. There are none in JSON.
+// UnknownTags lists the insides of MiniMessage tags in s that do not exist, so that players would read them: grean of
+// <grean>. There are none in JSON.
 func UnknownTags(s string) (all []string) {
 	if looksLikeJSON(strings.TrimSpace(s)) && json.Valid([]byte(strings.TrimSpace(s))) {
 		return nil
@@ -139,7 +139,7 @@ func UnknownTags(s string) (all []string) {
 	return all
 }
 
-// TagNames are the names of the tags that [ParseText] obeys.
+// TagNames returns the names of the tags that [ParseText] obeys.
 func TagNames() []string {
 	return slices.Concat(slices.Sorted(maps.Keys(decorationTags)), colorNames[:], []string{"reset", "newline", "br", "gradient", "color"})
 }
@@ -246,7 +246,7 @@ func (m *markup) tag(inside string) bool {
 	return true
 }
 
-// tagName makes the names by which a tag can be closed one.
+// tagName returns the one name for all names by which a tag can be closed.
 func tagName(name string) string {
 	if i, ok := decorationTags[strings.TrimPrefix(name, "!")]; ok {
 		return decorations[i].name
@@ -258,7 +258,7 @@ func tagName(name string) string {
 	return strings.Replace(name, "grey", "gray", 1)
 }
 
-// close ends the innermost tag of that name and all within it.
+// close ends the innermost tag of that name and everything within it.
 func (m *markup) close(name string) bool {
 	name, _, _ = strings.Cut(name, ":")
 	name = tagName(name)
@@ -295,7 +295,7 @@ func (m *markup) pop() {
 	}
 }
 
-// mix is the colour at a place from 0 to 1 on the way along colors, of which there are at least two.
+// mix returns the colour at a place from 0 to 1 on the way along colors, which has at least two.
 func mix(colors []string, at float64) string {
 	at *= float64(len(colors) - 1)
 	i := min(int(at), len(colors)-2)

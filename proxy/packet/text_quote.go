@@ -7,16 +7,17 @@ import (
 	"strings"
 )
 
-// Slot stands in a text for another one, which [Text.Put] puts there.
+// Slot stands in a text for another one, put there by [Text.Put].
 const Slot = "\uFFFC"
 
-// Bounds of what is quoted: bytes as it came from the wire, and levels.
+// Bounds of a quoted text: bytes as it came from the wire, and levels.
 const (
 	maxQuoted      = 32 << 10
 	maxQuotedDepth = 32
 )
 
-// Put is the text with part in the place of each [Slot], in the style of its surroundings where it has none of its own.
+// Put returns the text with part in the place of each [Slot], in the style of its surroundings where it has none of its
+// own.
 func (t Text) Put(part Text) Text { return Text{tree: put(t.value(), part.value())} }
 
 func put(v, part any) any {
@@ -50,7 +51,7 @@ func put(v, part any) any {
 	return v
 }
 
-// behind is part and the text that follows it.
+// behind returns part and the text that follows it.
 func behind(part any, after string) []any {
 	if after == "" {
 		return []any{part}
@@ -58,8 +59,8 @@ func behind(part any, after string) []any {
 	return []any{part, put(after, part)}
 }
 
-// Quote is the text as a part of another one: what it says and how that looks, and nothing else that a server may have
-// put there, in a form that every client reads. What only clients can translate they still do.
+// Quote returns the text as a part of another one: its words and their look, and nothing else that a server may have
+// put there, in a form that every client reads. Clients still translate what only they can.
 func (t Text) Quote() Text {
 	if len(t.json)+len(t.nbt) > maxQuoted {
 		s := t.String()

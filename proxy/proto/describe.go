@@ -8,29 +8,31 @@ import (
 	"strings"
 )
 
-// Description is what somebody says of a version: one that is not built in, or one that is and needs mending. What it
-// leaves out is as in the version that it is like.
+// Description describes a version: one that is not built in, or one that is and needs mending. Where it says nothing,
+// the version is as the one that it is like.
 type Description struct {
 	Protocol int32
 	Names    []string // release names, oldest first; none: those it has, or else its number
-	// Like is the built-in version that it takes after: 0 for its own number, or the newest one where that is not built in.
+	// Like is the built-in version that this one is like: 0 for its own number, or the newest one where that is not
+	// built in.
 	Like int32
-	// Packets has ids by state and direction ("play/clientbound") and by our names of packets. Those that are not named are
-	// as in the version it is like; an id below 0 says that there is no such packet.
+	// Packets has ids by state and direction ("play/clientbound") and by our names of packets. Packets that are not
+	// named are as in the version it is like; an id below 0 says that there is no such packet.
 	Packets map[string]map[string]int32
-	// Report has ids by state, direction and the game's names, as its data generator writes them in packets.json. It says all
-	// of the states and directions that it has.
+	// Report has ids by state, direction and the game's names, as its data generator writes them in packets.json. It
+	// covers the states and directions in it whole.
 	Report map[string]map[string]map[string]int32
-	// Traits are those that the version has or lacks unlike the one it is like, by name.
+	// Traits has, by name, the traits in which the version differs from the one it is like.
 	Traits map[string]bool
-	// Parsers are those of the command tree in the order of their numbers, by the game's names; none: as it is like.
+	// Parsers lists the parsers of the command tree in the order of their numbers, by the game's names; none: as in the
+	// version it is like.
 	Parsers []string
-	// PlayerType is the number of players among the kinds of entities; 0: as it is like.
+	// PlayerType is the number of players among the kinds of entities; 0: as in the version it is like.
 	PlayerType int32
 }
 
-// needed are the packets without which a player cannot be taken through a state. In configuration and play they are
-// needed by versions whose model has them.
+// needed lists the packets that it takes to bring a player through a state. In configuration and play the versions need
+// them whose model has them.
 var needed = [numStates][numDirs][]Packet{
 	Handshake: {Serverbound: {SetProtocol}},
 	Status:    {Serverbound: {StatusRequest, StatusPing}, Clientbound: {StatusResponse, StatusPing}},
@@ -48,7 +50,8 @@ var needed = [numStates][numDirs][]Packet{
 	},
 }
 
-// Describe makes a version of its description. Its errors are for whoever wrote it, and begin with the part at fault.
+// Describe makes a version from its description. Its errors are for the description's author, and begin with the part
+// at fault.
 func Describe(d Description) (*Version, error) {
 	if d.Protocol <= 0 {
 		return nil, fmt.Errorf("protocol: %d is no protocol number; it is what the game calls protocol_version in its version.json", d.Protocol)
@@ -187,7 +190,7 @@ func places() string {
 	return "handshake, status, login, configuration or play, with /serverbound or /clientbound"
 }
 
-// inTheGame adds what the game calls a packet.
+// inTheGame adds the game's name of a packet.
 func inTheGame(s State, d Dir, p Packet) string {
 	for name, q := range gameNames[s][d] {
 		if q == p && name != p.String() {
@@ -197,7 +200,7 @@ func inTheGame(s State, d Dir, p Packet) string {
 	return ""
 }
 
-// Describe is the version's description, whole.
+// Describe returns the version's description, whole.
 func (v *Version) Describe() Description {
 	d := Description{
 		Protocol: v.Protocol, Names: v.Names, Like: v.Like, Packets: map[string]map[string]int32{}, Traits: map[string]bool{},

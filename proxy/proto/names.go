@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// gameNames are the packets under the names that the game itself has for them, as its data generator writes them in
-// packets.json, without "minecraft:". Those of versions before it had names are left out. A packet that changed its name
-// stands there with both.
+// gameNames has the packets under the game's own names, as its data generator writes them in packets.json, without
+// "minecraft:". Those of versions before it had names are left out. A packet that changed its name stands there with
+// both.
 var gameNames = [numStates][numDirs]map[string]Packet{
 	Handshake: {Serverbound: {"intention": SetProtocol}},
 	Status: {
@@ -79,16 +79,16 @@ var gameNames = [numStates][numDirs]map[string]Packet{
 	},
 }
 
-// GameNames are the game's names of the packets of one state and direction that have one here.
+// GameNames returns the game's names of the packets of one state and direction that have one here.
 func GameNames(s State, d Dir) []string { return slices.Sorted(maps.Keys(gameNames[s][d])) }
 
-// ByGameName finds the packet that the game calls so, without "minecraft:".
+// ByGameName finds the packet with that name in the game, without "minecraft:".
 func ByGameName(s State, d Dir, name string) (Packet, bool) {
 	p, ok := gameNames[s][d][name]
 	return p, ok
 }
 
-// StateByName finds a state by its String, or by the name that the game's reports have.
+// StateByName finds a state by its String, or by its name in the game's reports.
 func StateByName(name string) (State, bool) {
 	for s := range numStates {
 		if s.String() == name {
@@ -98,7 +98,7 @@ func StateByName(name string) (State, bool) {
 	return 0, false
 }
 
-// DirByName finds a direction by its String, which is the name that the game's reports have too.
+// DirByName finds a direction by its String, which is also its name in the game's reports.
 func DirByName(name string) (Dir, bool) {
 	for d := range numDirs {
 		if d.String() == name {

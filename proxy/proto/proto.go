@@ -1,7 +1,7 @@
 // Package proto knows which packet an id is, for every game version, connection state and direction.
 //
-// It also knows in which traits the layouts of versions differ (traits.go). It promises that nobody guesses: the tables are
-// generated from published protocol data (tables.go) or read from files (file.go), a version without data is not
+// It also knows in which traits the layouts of versions differ (traits.go). It promises that nobody guesses: the tables
+// are generated from published protocol data (tables.go) or read from files (file.go), a version without data is not
 // Supported, and an id the tables do not name is Unknown. Looking an id up is one array access.
 package proto
 
@@ -27,7 +27,7 @@ const (
 	numStates
 )
 
-// String is the state's name as logs and metrics show it.
+// String returns the state's name as logs and metrics show it.
 func (s State) String() string {
 	return [...]string{"handshake", "status", "login", "configuration", "play", "invalid"}[min(s, numStates)]
 }
@@ -42,16 +42,16 @@ const (
 	numDirs
 )
 
-// String is the direction's name as logs and metrics show it.
+// String returns the direction's name as logs and metrics show it.
 func (d Dir) String() string {
 	return [...]string{"serverbound", "clientbound", "invalid"}[min(d, numDirs)]
 }
 
-// Packet names a packet, whatever its id is in some version. The same constant stands for the same thing in every
-// state and direction (KeepAlive, Disconnect, CustomPayload); its body may differ between them and between versions.
+// Packet names a packet, whatever its id is in some version. The same constant stands for the same thing in every state
+// and direction (KeepAlive, Disconnect, CustomPayload); its body may differ between them and between versions.
 type Packet uint8
 
-// String is the packet's name in snake case, "unknown" for Unknown.
+// String returns the packet's name in snake case, "unknown" for Unknown.
 func (p Packet) String() string { return packetNames[min(int(p), len(packetNames)-1)] }
 
 // ByName finds the packet whose String is name.
@@ -107,12 +107,12 @@ const (
 type Version struct {
 	Protocol int32
 	Names    []string // release names, oldest first; never empty
-	// Like is the version of the game whose data this one has, as far as its file says nothing else: its own number,
-	// unless it was added by a file.
+	// Like is the version of the game whose data this one has, as far as its file does not say otherwise: its own
+	// number, unless a file added it.
 	Like int32
 
 	PlayerType int32 // the number of players among the kinds of entities; 0 where they have none
-	// Described versions were added or mended by a [Description], whose Parsers these are.
+	// Described versions were added or mended by a [Description]; these are its Parsers.
 	Described bool
 	Parsers   []string
 
@@ -122,7 +122,7 @@ type Version struct {
 	blind  bool
 }
 
-// table is one id table, in both directions of look-up. Versions with equal ids share one.
+// table is one id table, looked up in both directions. Versions with equal ids share one.
 type table struct {
 	byID     [256]Packet
 	byPacket [numPackets]int16 // -1: not in this table
@@ -163,15 +163,15 @@ var builtIn = func() []*Version {
 // slice.
 func BuiltIn() []*Version { return builtIn }
 
-// dense is the number below which a protocol is found by its place. The game's releases are below it, its snapshots far
-// above.
+// dense bounds the numbers by which a protocol is found by its place. The game's releases are below it, its snapshots
+// far above.
 const dense = 1024
 
-// register is the versions that are known at one time.
+// register holds the versions that are known at one time.
 type register struct {
 	list     []*Version
 	releases [dense]*Version // the closest for numbers that are not in the list
-	newest   *Version        // of the numbers that are no snapshots'
+	newest   *Version        // of the numbers that are not snapshots'
 	span     string          // see Span
 }
 
@@ -204,8 +204,9 @@ var known = func() *atomic.Pointer[register] {
 	return p
 }()
 
-// Use puts versions in force beside and in place of those that were built in; see [Describe]. None: the built-in ones
-// alone. Who has got a *Version already keeps its ids. It is for the whole process, and may be called at any time.
+// Use puts versions in force in addition to the built-in ones and in place of those with the same numbers; see
+// [Describe]. None: the built-in ones alone. A *Version handed out before keeps its ids. It is for the whole process,
+// and may be called at any time.
 func Use(described ...*Version) {
 	list := slices.Clone(builtIn)
 	for _, v := range described {
@@ -223,7 +224,7 @@ func find(list []*Version, protocol int32) (int, bool) {
 	return slices.BinarySearchFunc(list, protocol, func(v *Version, p int32) int { return cmp.Compare(v.Protocol, p) })
 }
 
-// Supported lists every version that is known, ascending by protocol number. The caller must not change the slice.
+// Supported lists every known version, ascending by protocol number. The caller must not change the slice.
 func Supported() []*Version { return known.Load().list }
 
 // Lookup finds a protocol number; nil when it is not known.
@@ -241,11 +242,11 @@ func Lookup(protocol int32) *Version {
 	return nil
 }
 
-// Newest is the newest release that is known. Snapshots do not count.
+// Newest returns the newest release that is known. Snapshots do not count.
 func Newest() *Version { return known.Load().newest }
 
-// Closest is the version itself if it is known, else the one that its packets are most likely to be like: the newest
-// before it, or the oldest there is.
+// Closest returns the version itself if it is known, else the one whose packets are most likely to be like its own: the
+// newest before it, or the oldest there is.
 func Closest(protocol int32) *Version {
 	r := known.Load()
 	switch {
@@ -263,10 +264,10 @@ func Closest(protocol int32) *Version {
 // Has tells whether the closest version to protocol has the trait.
 func Has(protocol int32, t Trait) bool { return Closest(protocol).traits.has(t) }
 
-// snapshots is the first number of those that the game gives its snapshots.
+// snapshots is the first number that the game gives its snapshots.
 const snapshots = 1 << 30
 
-// BuiltInLike is the built-in version that a version is like: itself, unless a description added or mended it.
+// BuiltInLike returns the built-in version that a version is like: itself, unless a description added or mended it.
 func BuiltInLike(v *Version) *Version {
 	i, _ := find(builtIn, v.Like)
 	return builtIn[i]
@@ -281,8 +282,8 @@ func Span() string { return known.Load().span }
 // Has tells whether the version has the trait.
 func (v *Version) Has(t Trait) bool { return v.traits.has(t) }
 
-// Unknowing is a version of which only the number is known: what comes before configuration is as in the newest release,
-// and in configuration and play every packet is Unknown.
+// Unknowing returns a version of which only the number is known. Up to configuration it is as the newest release, and
+// in configuration and play every packet is Unknown.
 func Unknowing(protocol int32) *Version {
 	v := *Newest()
 	v.Protocol, v.Names, v.blind = protocol, []string{fmt.Sprintf("protocol %d", protocol)}, true
@@ -295,7 +296,7 @@ func Unknowing(protocol int32) *Version {
 // Blind tells whether the version came from [Unknowing].
 func (v *Version) Blind() bool { return v.blind }
 
-// table is the ids of one state and direction.
+// table returns the ids of one state and direction.
 func (v *Version) table(s State, d Dir) *table {
 	if t := v.own[s][d]; t != nil {
 		return t
@@ -303,12 +304,12 @@ func (v *Version) table(s State, d Dir) *table {
 	return &tables[v.tables[s][d]]
 }
 
-// Table is the packet of each id; ids not listed are Unknown. In handshake, status, login and configuration an
+// Table returns the packet of each id; ids not listed are Unknown. In handshake, status, login and configuration an
 // Unknown id does not exist in the version; in play it may be one of the many packets that nobody here looks at. The
 // caller must not change the table.
 func (v *Version) Table(s State, d Dir) *[256]Packet { return &v.table(s, d).byID }
 
-// ID is the id of p, false when the version has no such packet in that state and direction.
+// ID returns the id of p, and false when the version has no such packet in that state and direction.
 func (v *Version) ID(s State, d Dir, p Packet) (int32, bool) {
 	if p >= numPackets {
 		return 0, false

@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// Tally counts packets by version and name, such as those that could not be decoded. Its zero value is ready for use, by
-// any goroutine. Only versions that are known are to be counted, so that strangers cannot make it grow.
+// Tally counts packets by version and name, such as those that could not be decoded. Its zero value is ready for use,
+// by any goroutine. Count only versions that are known, so that strangers cannot make it grow.
 type Tally struct {
 	mu     sync.Mutex
 	counts map[tallied]uint64
@@ -18,7 +18,7 @@ type tallied struct {
 	packet   Packet
 }
 
-// Add counts one more, and returns how many of these there have been.
+// Add counts one more, and returns the new count of that packet and version.
 func (t *Tally) Add(protocol int32, p Packet) uint64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -30,7 +30,7 @@ func (t *Tally) Add(protocol int32, p Packet) uint64 {
 	return t.counts[k]
 }
 
-// Count is how many of a packet there have been, in all versions.
+// Count returns the count of a packet in all versions.
 func (t *Tally) Count(p Packet) (n uint64) {
 	t.Each(func(_ int32, q Packet, m uint64) {
 		if p == q {
@@ -40,7 +40,7 @@ func (t *Tally) Count(p Packet) (n uint64) {
 	return n
 }
 
-// Each calls visit for everything that was counted, by version and packet.
+// Each calls visit for everything counted, by version and packet.
 func (t *Tally) Each(visit func(protocol int32, p Packet, n uint64)) {
 	type row struct {
 		tallied

@@ -2,8 +2,8 @@ package proto
 
 import "strings"
 
-// Trait names one way in which a version's packets differ from those of others. Whoever reads or writes a packet asks for
-// the trait and never for a number, so that a version is its ids and its traits, and a file can add one.
+// Trait names one way in which a version's packets differ from those of others. Code that reads or writes a packet asks
+// for the trait and never for a number. So a version is its ids and its traits, and a file can add one.
 type Trait uint8
 
 // The traits, in the order in which the game got them. The table below says what each means.
@@ -84,7 +84,8 @@ const (
 	numTraits
 )
 
-// traits say what each trait is and which versions of the game have it: from since on, and before until if that is not 0.
+// traits says what each trait is and which versions of the game have it: from since on, and before until if that is not
+// 0.
 var traits = [numTraits]struct {
 	name         string
 	since, until int32
@@ -166,10 +167,10 @@ var traits = [numTraits]struct {
 	PostEffectsStay: {"PostEffectsStay", V26_3, 0, "a client keeps the list of post_effects until it gets another"},
 }
 
-// String is the trait's name, as files of versions have it.
+// String returns the trait's name, as files of versions have it.
 func (t Trait) String() string { return traits[t].name }
 
-// About is one line on what the trait means.
+// About returns one line on what the trait means.
 func (t Trait) About() string { return traits[t].about }
 
 // Traits lists all traits, in the order in which the game got them.
@@ -191,7 +192,7 @@ func TraitByName(name string) (Trait, bool) {
 	return 0, false
 }
 
-// playerTypes are the numbers of players among the kinds of entities, where they are spawned like any other.
+// playerTypes has the numbers of players among the kinds of entities, where they are spawned like any other.
 var playerTypes = [...]struct{ since, number int32 }{
 	{V1_20_2, 122}, {V1_20_3, 124}, {V1_20_5, 128}, {V1_21_2, 148}, {V1_21_4, 147}, {V1_21_5, 148}, {V1_21_6, 149},
 	{V1_21_9, 151}, {V1_21_11, 155}, {V26_2, 156}, {V26_3, 159},
@@ -219,7 +220,7 @@ func (s *traitSet) set(t Trait, on bool) {
 	}
 }
 
-// traitsOf are the traits of a version of the game.
+// traitsOf returns the traits of a version of the game.
 func traitsOf(protocol int32) (s traitSet) {
 	for t, x := range traits {
 		s.set(Trait(t), protocol >= x.since && (x.until == 0 || protocol < x.until))

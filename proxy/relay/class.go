@@ -7,7 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Class says what a pump does with a packet id besides forwarding it. The zero Class is a pass: the frame is never
+// Class says what a pump does with a packet id, beyond forwarding it. The zero Class is a pass: the frame is never
 // opened. Bits combine.
 type Class uint8
 
@@ -24,20 +24,20 @@ const (
 // Wants adds the packets that an owner wants to look at.
 type Wants func(v *proto.Version, s proto.State, d proto.Dir, add func(Class, ...proto.Packet))
 
-// classes is the class of each id in one state and direction. Ids from 256 on do not exist and pass.
+// classes has the class of each id in one state and direction. Ids from 256 on do not exist and pass.
 type classes [256]Class
 
-// Of its own accord a pump notes these, and records leftovers of the versions whose clients keep them.
+// A pump always notes these, and records leftovers of the versions whose clients keep them.
 var (
 	notedInConfig    = []proto.Packet{proto.RegistryData, proto.SelectKnownPacks, proto.PostEffects}
 	notedInPlay      = []proto.Packet{proto.BundleDelimiter, proto.PostEffects}
 	recordedLeftover = []proto.Packet{proto.PlayerInfo, proto.PlayerRemove, proto.BossBar}
 )
 
-// Reads lists the packets that a pump looks for of its own accord.
+// Reads lists the packets that a pump always looks for.
 func Reads() []proto.Packet { return slices.Concat(notedInConfig, notedInPlay, recordedLeftover) }
 
-// tables compiles each table once and keeps it; what is wanted of a version never changes.
+// tables compiles each table once and keeps it; a version's wants never change.
 type tables struct {
 	wants Wants
 	mu    sync.Mutex
@@ -50,7 +50,7 @@ type tableKey struct {
 	d proto.Dir
 }
 
-// nothing is the table of versions that nobody knows. Each of their clients brings one of its own, which is not kept.
+// nothing is the table of unknown versions. Each of their clients brings one of its own, which is not kept.
 var nothing classes
 
 func (t *tables) get(v *proto.Version, s proto.State, d proto.Dir) *classes {

@@ -8,8 +8,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// maxLeftovers is how many entries of each kind are remembered. Servers do fill the player list with thousands of entries, and
-// what is not remembered stays on the screen. So many fit into one packet that takes them off.
+// maxLeftovers bounds the entries of each kind that are remembered. Servers do fill the player list with thousands of
+// entries, and forgotten ones stay on the screen. So many fit into one packet that takes them off.
 const maxLeftovers = 1 << 16
 
 const bossAdd = 0
@@ -17,8 +17,8 @@ const bossAdd = 0
 // BossRemove is the action of a boss bar packet that takes the bar away.
 const BossRemove = 1
 
-// Leftovers is what a backend put on its player's screen that a change of world leaves there: entries of the player list
-// and boss bars. Only clients without a configuration phase need it.
+// Leftovers lists what a backend put on its player's screen and a change of world leaves there: entries of the player
+// list and boss bars. Only clients without a configuration phase need it.
 type Leftovers struct {
 	Players List
 	Bars    IDs
@@ -45,7 +45,7 @@ func (m IDs) All() (ids []uuid.UUID) {
 	return ids
 }
 
-// Add takes in what another has.
+// Add takes in the entries of another one.
 func (d *Leftovers) Add(from *Leftovers) {
 	for _, id := range from.Players.All() {
 		d.Players.put(id)
@@ -55,7 +55,7 @@ func (d *Leftovers) Add(from *Leftovers) {
 	}
 }
 
-// see notes what a packet of the backend's adds or takes away; the error is that of a packet which cannot be read.
+// see notes what a packet of the backend adds or takes away. It fails for a packet that cannot be read.
 func (d *Leftovers) see(protocol int32, p proto.Packet, body []byte) error {
 	switch p {
 	case proto.PlayerInfo:

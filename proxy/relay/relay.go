@@ -1,8 +1,8 @@
 // Package relay moves the frames of one side of a session to the other.
 //
-// It promises that what nobody has to look at goes on as the bytes that it came as, in runs: one read, one walk over the
-// frames, one write, and no allocation. What a [Pump] may not decide alone it hands to its [Owner], one frame at a time
-// and in order, and waits for the answer; so a state never changes under a frame that is being forwarded.
+// It promises that frames which nobody has to look at go on as the same bytes, in runs: one read, one walk over the
+// frames, one write, and no allocation. Frames that a [Pump] may not decide alone go to its [Owner], one at a time and
+// in order, and the pump waits for the answer; so a state never changes under a frame that is being forwarded.
 package relay
 
 import (
@@ -16,18 +16,18 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Owner is the session that a [Pump] works for. The methods are called from the pump's goroutine, but
-// for Observer and Version.
+// Owner is the session that a [Pump] works for. The pump's goroutine calls its methods, except Observer and Version.
 type Owner interface {
-	// Version is the client's. It does not change.
+	// Version returns the client's, which does not change.
 	Version() *proto.Version
-	// Events takes what the pump does not decide alone. Each event waits for one [Pump.Answer].
+	// Events returns the channel that takes what the pump does not decide alone. Each event waits for one
+	// [Pump.Answer].
 	Events() chan<- *Event
-	// Observer is who sees packets of the class [Observed]; nil: nobody. It is asked for at each change of state.
+	// Observer returns who sees packets of the class [Observed]; nil: nobody. It is called at each change of state.
 	Observer() Observer
-	// Concerns reports whether a plugin message of so many bytes is the owner's to decide. It must not block.
+	// Concerns reports whether the owner decides about a plugin message of so many bytes. It must not block.
 	Concerns(d proto.Dir, channel []byte, size int) bool
-	// Undecoded counts a packet that cannot be decoded, and is forwarded all the same.
+	// Undecoded counts a packet that cannot be decoded. It is forwarded all the same.
 	Undecoded(p proto.Packet)
 	// Panicked ends the session after a panic, whose value this is. It is called with the stack of the panic.
 	Panicked(v any)
@@ -35,24 +35,24 @@ type Owner interface {
 
 // Observer sees packets. It may neither block nor keep the bytes.
 type Observer interface {
-	Clientbound(s proto.State, p proto.Packet, body []byte) // body is what follows the packet id
+	Clientbound(s proto.State, p proto.Packet, body []byte) // body is all behind the packet id
 	Serverbound(s proto.State, p proto.Packet, body []byte)
 }
 
-// Relay is what the pumps of one proxy share.
+// Relay holds what the pumps of one proxy share.
 type Relay struct {
 	traffic  *[2]Traffic
 	tables   tables
 	watchdog *watchdog
 }
 
-// New returns a Relay, which [Relay.Close] ends. traffic, by direction, is where it counts. wants is asked once for each
-// version, state and direction, and adds what has to be looked at, besides what the relay looks at of its own accord.
+// New returns a Relay, which [Relay.Close] ends. It counts in traffic, by direction. It calls wants once for each
+// version, state and direction; wants adds the packets to look at, in addition to those that the relay always looks at.
 func New(traffic *[2]Traffic, wants Wants) *Relay {
 	return &Relay{traffic: traffic, tables: tables{wants: wants}, watchdog: newWatchdog()}
 }
 
-// Close ends what the pumps share, after they have ended.
+// Close ends what the pumps share. They must have ended.
 func (r *Relay) Close() { r.watchdog.close() }
 
 // Observed reports whether a packet id is of the class [Observed].
@@ -61,8 +61,9 @@ func (r *Relay) Observed(v *proto.Version, s proto.State, d proto.Dir, id int32)
 	return uint32(id) < uint32(len(c)) && c[id]&Observed != 0
 }
 
-// Pump reads one side of a session and writes to the other. Its methods are the owner's. Those that change what becomes of
-// frames may be called only before it starts and while it waits for an answer; [Pump.Direct] and [Pump.Allow] at any time.
+// Pump reads one side of a session and writes to the other. Its methods are the owner's. Those that change the fate of
+// frames may be called only before it starts and while it waits for an answer; [Pump.Direct] and [Pump.Allow] at any
+// time.
 type Pump struct {
 	Traces Traces
 
@@ -76,7 +77,7 @@ type Pump struct {
 	classes   *classes
 	packets   *[256]proto.Packet
 	observer  Observer
-	threshold int                    // the compression threshold of the side that is read
+	threshold int                    // the compression threshold of the side it reads
 	dest      atomic.Pointer[Outlet] // nil: nothing goes on by itself, every frame is the owner's
 	mark      mark                   // the wait for bytes, for the watchdog
 
@@ -87,11 +88,11 @@ type Pump struct {
 	ended chan struct{} // closed when the goroutine is gone
 
 	run      struct{ start, end int }
-	appended int // bytes given to Append since a write was made for their sake
+	appended int // bytes given to Append since they last caused a write
 	tally    tally
 }
 
-// Traces are what frames that nobody held have left on the client.
+// Traces say what the frames that nobody held have left on the client.
 type Traces struct {
 	Bundle   atomic.Bool // an odd number of bundle delimiters: one is open
 	Registry atomic.Bool // registry data
@@ -102,7 +103,8 @@ type Traces struct {
 	Leftovers Leftovers
 }
 
-// Outlet is where a pump's frames go: one side, and from how many bytes on it takes them compressed; negative: never.
+// Outlet is a side that a pump's frames go to, and the size in bytes from which it takes them compressed; negative:
+// never.
 type Outlet struct {
 	*frame.Writer
 	Threshold int
@@ -114,11 +116,11 @@ type Verdict uint8
 // The verdicts.
 const (
 	Forward Verdict = iota // the frame goes on as it is
-	Handled                // it does not; the owner has sent whatever had to be sent
-	Again                  // it is of the state that the pump has just entered: look anew
+	Handled                // it does not; the owner has sent what was to be sent
+	Again                  // it belongs to the state that the pump has just entered: look again
 )
 
-// Event is what a pump tells its owner. It is valid until the owner answers.
+// Event is a frame or an end that a pump tells its owner. It is valid until the owner answers.
 type Event struct {
 	Pump    *Pump
 	Packet  proto.Packet
@@ -140,7 +142,7 @@ func (r *Relay) Pump(o Owner, d proto.Dir, in *frame.Reader, threshold int) *Pum
 		reply: make(chan Verdict, 1), quit: make(chan struct{}), ended: make(chan struct{})}
 }
 
-// Enter sets the state in which frames are read from now on.
+// Enter sets the state of the frames that are read from now on.
 func (p *Pump) Enter(st proto.State) {
 	p.state = st
 	p.classes = p.relay.tables.get(p.version, st, p.dir)
@@ -148,44 +150,44 @@ func (p *Pump) Enter(st proto.State) {
 	p.observer = p.owner.Observer()
 }
 
-// State is the one that was entered last.
+// State returns the state that was entered last.
 func (p *Pump) State() proto.State { return p.state }
 
-// Recompress sets the compression threshold of the side that is read. The reader has to be told as well.
+// Recompress sets the compression threshold of the side it reads. The reader has to be told as well.
 func (p *Pump) Recompress(threshold int) { p.threshold = threshold }
 
-// Direct sets where frames go; nil: nowhere by themselves, each is the owner's to decide about.
+// Direct sets where frames go; nil: nowhere by themselves, the owner decides about each.
 func (p *Pump) Direct(to *Outlet) { p.dest.Store(to) }
 
-// Dest is where frames go.
+// Dest returns where frames go.
 func (p *Pump) Dest() *Outlet { return p.dest.Load() }
 
-// Allow sets how long the side that is read may be silent, also if it is just now.
+// Allow sets how long the side it reads may be silent, also if it is just now.
 func (p *Pump) Allow(d time.Duration) { p.mark.allow(d) }
 
-// Silent is how long the side that is read has been silent, good to a second; 0: it is not.
+// Silent returns how long the side it reads has been silent, good to a second; 0: it is not.
 func (p *Pump) Silent() time.Duration { return p.mark.waited(p.relay.watchdog.clock.now()) }
 
-// Late reports whether the side that is read has been silent for too long.
+// Late reports whether the side it reads has been silent for too long.
 func (p *Pump) Late() bool { return p.mark.late.Load() }
 
-// Start runs the pump; late is called when the side that is read has been silent for too long, and must not block.
+// Start runs the pump. It calls late when the side it reads has been silent for too long; late must not block.
 func (p *Pump) Start(late func()) {
 	p.relay.watchdog.watch(&p.mark, late)
 	go p.work()
 }
 
-// Stop makes the pump end without another word. Close or unblock what it reads and writes as well.
+// Stop makes the pump end without another word. Close or unblock its two sides as well.
 func (p *Pump) Stop() { p.once.Do(func() { close(p.quit) }) }
 
-// Ended is closed when a pump that was started is gone.
+// Ended returns a channel that is closed when a started pump is gone.
 func (p *Pump) Ended() <-chan struct{} { return p.ended }
 
 // Answer lets the pump go on after an event.
 func (p *Pump) Answer(v Verdict) { p.reply <- v } // there is room: a pump asks one thing at a time
 
-// Send writes the frame of an event to a side, as the wire bytes that it is where they are valid. It is for frames that
-// must be out before the owner does the next thing. A frame that the side cannot take is [frame.Unframeable].
+// Send writes the frame of an event to a side, as the same wire bytes where they are valid. It is for frames that must
+// be out before the owner does the next thing. A frame that the side cannot take is [frame.Unframeable].
 func (p *Pump) Send(e *Event, to *Outlet) error {
 	switch {
 	case frame.Passes(e.Frame, p.threshold, to.Threshold):
@@ -196,7 +198,7 @@ func (p *Pump) Send(e *Event, to *Outlet) error {
 	return to.Packet(e.ID, e.Body)
 }
 
-// work relays until the side that is read ends. It is the goroutine's function.
+// work relays until the side it reads ends. It is the goroutine's function.
 func (p *Pump) work() {
 	defer close(p.ended)
 	defer p.relay.watchdog.forget(&p.mark)
@@ -223,7 +225,7 @@ func (p *Pump) work() {
 	}
 }
 
-// batch forwards the whole frames that are in the buffer.
+// batch forwards the whole frames in the buffer.
 func (p *Pump) batch() error {
 	out := p.dest.Load()
 	for {
@@ -251,7 +253,7 @@ func (p *Pump) batch() error {
 	}
 }
 
-// class says what to do with a frame. Without anywhere to go each is the owner's.
+// class says what to do with a frame. Without an outlet each is the owner's.
 func (p *Pump) class(f frame.Frame, out *Outlet) (c Class) {
 	if uint32(f.ID) < uint32(len(p.classes)) {
 		c = p.classes[f.ID]
@@ -262,7 +264,7 @@ func (p *Pump) class(f frame.Frame, out *Outlet) (c Class) {
 	return c
 }
 
-// add puts a frame into the run, or frames it anew where its bytes are not valid on the other side.
+// add puts a frame into the run, or frames it once more where its bytes are not valid on the other side.
 func (p *Pump) add(f frame.Frame, out *Outlet) error {
 	if frame.Passes(f, p.threshold, out.Threshold) {
 		if p.run.end == 0 {
@@ -272,7 +274,7 @@ func (p *Pump) add(f frame.Frame, out *Outlet) error {
 		return nil
 	}
 	if !frame.Fits(f.Size(), out.Threshold) {
-		// It is the sender's to answer for: the other side is not to lose what is already on its way.
+		// The sender is at fault: the other side must not lose what is already on its way.
 		return errors.Join(p.flush(out), frame.Unframeable)
 	}
 	body, err := p.r.Body(f)
@@ -291,11 +293,11 @@ func (p *Pump) add(f frame.Frame, out *Outlet) error {
 	return nil
 }
 
-// maxAppended is how many bytes of frames that have to be framed anew are gathered for one write. One read can hold a
-// thousand times its size once it is inflated, and none of that may wait for the end of the batch.
+// maxAppended bounds the re-framed bytes that are gathered for one write. One read can hold a thousand times its size
+// once it is inflated, and none of that may wait for the end of the batch.
 const maxAppended = 256 << 10
 
-// writeRun writes the run. What was appended before goes out in the same write.
+// writeRun writes the run, and the appended frames in the same write.
 func (p *Pump) writeRun(out *Outlet) error {
 	if p.run.end == 0 {
 		return nil
@@ -322,8 +324,8 @@ func (p *Pump) flush(out *Outlet) error {
 	return nil
 }
 
-// unwritable reports a failed write. A client whose backend takes nothing more keeps being read: the owner decides
-// what becomes of it.
+// unwritable reports a failed write. A client whose backend takes nothing more is still read: the owner decides what
+// becomes of it.
 func (p *Pump) unwritable(out *Outlet, err error) error {
 	p.run.start, p.run.end = 0, 0
 	p.ask = Event{Pump: p, Failed: out, Err: err}
@@ -358,7 +360,7 @@ func (p *Pump) look(f frame.Frame, c Class, out *Outlet) (*Outlet, bool, error) 
 		if p.dir == proto.Serverbound || c&Held != 0 {
 			return out, false, errors.Join(p.flush(out), err)
 		}
-		// The client may make sense of what we cannot: nobody is disconnected because we wanted to look.
+		// The client may make sense of a packet that we cannot read: nobody is disconnected because we wanted to look.
 		p.owner.Undecoded(packet)
 		p.tally.passed++
 		return out, true, nil

@@ -59,8 +59,8 @@ func want(class Class, packets ...proto.Packet) Wants {
 	}
 }
 
-// between is a clientbound pump in play, from a backend that compresses from 256 bytes on to a client that compresses from
-// threshold on.
+// between is a clientbound pump in play, from a backend that compresses from 256 bytes on to a client that compresses
+// from threshold on.
 func between(tb testing.TB, c *clerk, w Wants, from io.Reader, to io.Writer, threshold int) *Pump {
 	r := New(new([2]Traffic), w)
 	tb.Cleanup(r.Close)
@@ -257,8 +257,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// TestUnknownVersionsLeaveNothing: a client of a version that nobody knows costs nothing once it is gone. There can be any
-// number of them.
+// TestUnknownVersionsLeaveNothing: a client of a version that nobody knows costs nothing once it is gone. There can be
+// any number of them.
 func TestUnknownVersionsLeaveNothing(t *testing.T) {
 	r := New(new([2]Traffic), want(Held, proto.KeepAlive))
 	defer r.Close()

@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// roll numbers the ids on player lists. Everybody on a server has much the same list, so that a player is remembered by one
+// roll numbers the ids on player lists. Everybody on a server has much the same list, so a player is remembered by one
 // bit in each list, and its id once.
 type roll struct {
 	mu      sync.RWMutex
@@ -16,11 +16,11 @@ type roll struct {
 }
 
 const (
-	rollSize = 1 << 14 // after so many ids another roll begins; this one ends with the last list that goes by it
+	rollSize = 1 << 14 // ids until another roll begins; this one ends with the last list that uses it
 	pageSize = 512     // ids of a page
 )
 
-// rolls hands out the roll of now. There is one for the process, as there is for strings that are interned.
+// rolls hands out the current roll. There is one for the process, as there is for strings that are interned.
 var rolls struct {
 	mu  sync.Mutex
 	now *roll
@@ -48,7 +48,7 @@ func (r *roll) find(id uuid.UUID) (number int, ok bool) {
 	return number, ok
 }
 
-// number finds or makes the number of an id; ok is whether there is room for one.
+// number finds or makes the number of an id; ok is false when there is no room for one.
 func (r *roll) number(id uuid.UUID) (number int, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -60,13 +60,13 @@ func (r *roll) number(id uuid.UUID) (number int, ok bool) {
 	return number, ok
 }
 
-// List is a bounded set of who is on a player's list. The zero value is nobody.
+// List is a bounded set of the players on one player's list. The zero value is empty.
 type List struct {
 	parts []part
 	n     int
 }
 
-// part is as much of a list as one roll has numbers for.
+// part is the part of a list that one roll has numbers for.
 type part struct {
 	roll  *roll
 	pages []*[pageSize / 64]uint64 // nil where nobody is

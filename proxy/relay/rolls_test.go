@@ -90,7 +90,8 @@ func TestListedForgetsWhoCameAndWent(t *testing.T) {
 	}
 }
 
-// A thousand players on one list of two thousand hold a bit for each pair, where each with a set of its own held 35 bytes.
+// A thousand players on one list of two thousand hold a bit for each pair, where each with a set of its own held 35
+// bytes.
 func TestListsOfACrowd(t *testing.T) {
 	heap := func() int64 {
 		var m runtime.MemStats

@@ -2,13 +2,13 @@ package relay
 
 import "sync/atomic"
 
-// Traffic is what one direction carried. Frames are counted once: by the most costly thing that happened to them.
+// Traffic counts what one direction carried. It counts a frame once: by the most costly thing that happened to it.
 type Traffic struct {
-	Passed, Tapped, Held, Recoded atomic.Uint64 // frames: never opened, shown to the observer, decided by the owner, framed anew
+	Passed, Tapped, Held, Recoded atomic.Uint64 // frames: never opened, observed, decided by the owner, re-framed
 	Bytes                         atomic.Uint64 // wire bytes read
 }
 
-// tally is what a relay counted in one batch; one goroutine's, added to the shared Traffic once per read.
+// tally is a relay's count of one batch; one goroutine's, added to the shared Traffic once per read.
 type tally struct{ passed, tapped, held, recoded, bytes uint64 }
 
 func (t *tally) addTo(c *Traffic) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Tick is how often waits are looked at, and so how late the end of one may be noticed. It saves setting a deadline on
-// a socket for each packet, which costs more than reading a small one.
+// Tick is how often waits are looked at, and so bounds how late the end of one is noticed. It saves setting a deadline
+// on a socket for each packet, which costs more than reading a small one.
 const Tick = time.Second
 
 // clock is the time since the start, good to one Tick and free to read.
@@ -29,7 +29,7 @@ func (m *mark) end()            { m.since.Store(0) }
 // allow sets how long a wait may take, also one that is going on.
 func (m *mark) allow(d time.Duration) { m.limit.Store(int64(d)) }
 
-// waited is how long a wait has been going on; 0: none is.
+// waited returns how long a wait has been going on; 0: none is.
 func (m *mark) waited(now int64) time.Duration {
 	if since := m.since.Load(); since != 0 {
 		return time.Duration(now - (since - 1))

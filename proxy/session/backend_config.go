@@ -8,7 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// backendConfig decides what a backend sends while it is in configuration.
+// backendConfig decides about a packet of a backend in configuration.
 func (s *Session) backendConfig(l *link, e *relay.Event) relay.Verdict {
 	switch e.Packet {
 	case proto.KeepAlive:
@@ -36,7 +36,7 @@ func (s *Session) backendConfig(l *link, e *relay.Event) relay.Verdict {
 	return relay.Forward
 }
 
-// finishing is finish configuration: what comes after it, from the backend and to the client, is play.
+// finishing handles finish configuration: everything after it, from the backend and to the client, is play.
 func (s *Session) finishing(l *link, e *relay.Event) relay.Verdict {
 	if s.screen.awaitEnd {
 		return relay.Handled
@@ -53,12 +53,12 @@ func (s *Session) finishing(l *link, e *relay.Event) relay.Verdict {
 	return relay.Handled
 }
 
-// stuck is a client that does not acknowledge a change of state.
+// stuck ends a session whose client does not acknowledge a change of state.
 func (s *Session) stuck() {
 	s.end(EndUnanswered, s.because("kick-unanswered"))
 }
 
-// asked is a backend's keep-alive. Its question is noted before the client can answer it.
+// asked handles a backend's keep-alive. It notes the question before the client can answer it.
 func (s *Session) asked(l *link, e *relay.Event) relay.Verdict {
 	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.Body)
 	if err != nil {

@@ -18,7 +18,7 @@ func (s *Session) begin() {
 }
 
 // advance tries the next backend of the list. Names that stand for no server do not end the search. When it has taken
-// too much already only the built-in world is left.
+// too long already, only the built-in world is left.
 func (s *Session) advance() {
 	p, set, list := &s.route.plan, s.set(), s.tryList()
 	for _, name := range list {
@@ -49,7 +49,7 @@ func (s *Session) advance() {
 	s.end(f.ending, s.emptied(f.reason))
 }
 
-// closed is why a player got no server of a list although none has failed.
+// closed returns why a player got no server of a list although none has failed.
 func (s *Session) closed(list []string) reason {
 	for _, name := range list {
 		switch b := s.set().server(name); {
@@ -63,7 +63,7 @@ func (s *Session) closed(list []string) reason {
 	return s.because("kick-no-server")
 }
 
-// emptied is a reason to leave, with the cause where that is a server that is being emptied.
+// emptied returns a reason to leave, with the cause if that is a server that is being emptied.
 func (s *Session) emptied(r reason) reason {
 	if s.route.draining == "" {
 		return r
@@ -71,8 +71,8 @@ func (s *Session) emptied(r reason) reason {
 	return reason{text: s.sayWhy("kick-drained", s.route.draining, r)}
 }
 
-// connect dials a backend and logs in there, beside everything else that goes on. Its outcome comes back as an event.
-// planned is whether the proxy chose it, along the list.
+// connect dials a backend and logs in there, in parallel to everything else. Its outcome comes back as an event.
+// planned tells whether the proxy chose the backend, along the list.
 func (s *Session) connect(b *backend.Server, planned bool) {
 	cl := &s.client
 	s.core.Counters.Dials.Add(1)
@@ -95,7 +95,7 @@ func (s *Session) connect(b *backend.Server, planned bool) {
 		t := s.set().Timeouts
 		d.conn, d.err = backend.Dial(s.ctx, *b, id, backend.Timeouts{
 			Dial: t.BackendDial, Login: t.BackendLogin,
-			Answer: t.Login + time.Second, // slowLogin comes first, and knows better who it was
+			Answer: t.Login + time.Second, // slowLogin comes first, and knows better who was slow
 		})
 		select {
 		case s.outcomes <- d:
@@ -108,7 +108,7 @@ func (s *Session) connect(b *backend.Server, planned bool) {
 	})
 }
 
-// arrived is the outcome of connect.
+// arrived handles the outcome of connect.
 func (s *Session) arrived(d *dialed) {
 	s.route.attempt = nil
 	s.core.judge(d.server.Name, d.err, s.asksFirst())
@@ -156,7 +156,7 @@ func (s *Session) newLink(b *backend.Server, c *backend.Conn) *link {
 	return l
 }
 
-// feed tells a backend what the client said before it was there.
+// feed sends a backend what the client said before it was there.
 func (s *Session) feed(l *link) {
 	s.client.facts.feed(s.client.protocol, func(p proto.Packet, body []byte) {
 		if id, ok := s.client.version.ID(l.out, proto.Serverbound, p); ok {
@@ -169,7 +169,7 @@ func (s *Session) feed(l *link) {
 	}
 }
 
-// dialFailure puts a failure to log in on a backend in words for the player. Addresses are not among them.
+// dialFailure puts a failed login on a backend in words for the player. They have no addresses.
 func (s *Session) dialFailure(d *dialed) failure {
 	var kick *backend.KickError
 	switch {
@@ -183,7 +183,7 @@ func (s *Session) dialFailure(d *dialed) failure {
 	return failure{EndBackendLost, s.because("backend-unreachable", "server", d.server.Name)}
 }
 
-// failed goes on after a backend did not take a player that is on none.
+// failed goes on after a backend did not take a player who is on none.
 func (s *Session) failed(b *backend.Server, f failure) {
 	s.route.plan.fail(b, f)
 	s.route.hold.miss(b.Name)
@@ -194,9 +194,9 @@ func (s *Session) failed(b *backend.Server, f failure) {
 	s.advance()
 }
 
-// lost is the one thing that happens when a backend is gone, whatever the phase: a player who still is on another one
-// stays there, and one who is not moves on to the next that may take him, as long as the client can follow; else the
-// reason reaches the client in the state it is in.
+// lost handles the loss of a backend, whatever the phase. A player who still is on another one stays there. One who is
+// not moves on to the next that may take them, as long as the client can follow. Else the reason reaches the client in
+// the state it is in.
 func (s *Session) lost(l *link, e Ending, r reason) {
 	if !s.route.has(l) {
 		return
@@ -257,8 +257,8 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	}
 }
 
-// closeLink ends the connection to a backend and its reader, which may be writing to the client just now. A client
-// that does not take it within the grace has lost its socket.
+// closeLink ends the connection to a backend and its reader, which may be writing to the client just now. A client that
+// does not take it within the grace loses its socket.
 func (s *Session) closeLink(l *link) {
 	l.pump.Stop()
 	l.conn.Close()

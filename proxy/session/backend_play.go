@@ -10,7 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// backendPlay decides what a backend sends while it is in play.
+// backendPlay decides about a packet of a backend in play.
 func (s *Session) backendPlay(l *link, e *relay.Event) relay.Verdict {
 	switch e.Packet {
 	case proto.KeepAlive:
@@ -48,8 +48,8 @@ func (s *Session) backendPlay(l *link, e *relay.Event) relay.Verdict {
 	return relay.Forward
 }
 
-// joinGame is the moment the player is on the backend: it becomes the current one, hears what it has missed, and
-// whatever waited for a client in play goes out.
+// joinGame handles the moment when the player is on the backend: it becomes the current one, hears what it has missed,
+// and packets that waited for a client in play go out.
 func (s *Session) joinGame(l *link, e *relay.Event) relay.Verdict {
 	arriving := l == s.route.inflight
 	if s.foreign(l) {
@@ -67,7 +67,8 @@ func (s *Session) joinGame(l *link, e *relay.Event) relay.Verdict {
 		s.arrive(l)
 	}
 	if s.client.fml == fmlUnderWay || s.client.fml == fmlNone && !s.screen.joined {
-		s.client.fml = fmlOver // without a handshake before its first world, the client takes the server for one without mods
+		// Without a handshake before its first world, the client takes the server for one without mods.
+		s.client.fml = fmlOver
 	}
 	s.screen.playing, s.screen.joined = true, true
 	s.restorePack()
@@ -92,8 +93,8 @@ func (s *Session) joinGame(l *link, e *relay.Event) relay.Verdict {
 	return relay.Handled
 }
 
-// vouched is a join game that says of an authenticated player that they are: behind a proxy a backend does not know, and
-// the client hides skins where it says no. nil: it is right as it is.
+// vouched corrects a join game that calls an authenticated player unauthenticated: behind a proxy a backend does not
+// know, and the client would hide skins. nil: it is right as it is.
 func (s *Session) vouched(join []byte) []byte {
 	if !s.client.online || !s.client.version.Has(proto.JoinOnlineMode) {
 		return nil
@@ -106,7 +107,7 @@ func (s *Session) vouched(join []byte) []byte {
 	return body
 }
 
-// arrive notes that the player is on a server, and tells why if that is not the one it was on.
+// arrive notes that the player is on a server. It tells the player why if they were on another one.
 func (s *Session) arrive(l *link) {
 	l.since = time.Now()
 	s.route.where.arrive(l.server)
@@ -129,8 +130,8 @@ func (s *Session) arrive(l *link) {
 	}
 }
 
-// startConfiguration is a backend that configures its player anew. From here on it sends configuration packets; the
-// client still sends play packets, which the backend still understands, until it acknowledges.
+// startConfiguration handles a backend that configures its player again. From here on it sends configuration packets.
+// The client still sends play packets, which the backend understands, until it acknowledges.
 func (s *Session) startConfiguration(l *link, e *relay.Event) relay.Verdict {
 	if s.screen.awaitStart {
 		return relay.Handled
@@ -152,8 +153,8 @@ func (s *Session) startConfiguration(l *link, e *relay.Event) relay.Verdict {
 	return relay.Handled
 }
 
-// serverData is what a backend wants its player's server list to show. The player joined this proxy and will see what
-// this proxy shows at the next ping; whether the backend enforces secure chat is the backend's to say.
+// serverData handles a backend's own entry for its player's server list. The player joined this proxy and will see the
+// proxy's entry at the next ping. Whether secure chat is enforced is the backend's to say.
 func (s *Session) serverData(e *relay.Event) relay.Verdict {
 	list := s.shown()
 	if list == nil {
@@ -169,7 +170,8 @@ func (s *Session) serverData(e *relay.Event) relay.Verdict {
 	return relay.Handled
 }
 
-// recompress is the play packet by which a 1.8 backend changes the compression of its connection. The client's is ours.
+// recompress handles the play packet by which a 1.8 backend changes the compression of its connection. The client's is
+// ours.
 func (s *Session) recompress(l *link, e *relay.Event) relay.Verdict {
 	r := field.NewReader(e.Body)
 	threshold := int(r.VarInt())

@@ -7,7 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// topic is what a plugin channel is about, as far as the proxy cares.
+// topic is the subject of a plugin channel, as far as the proxy cares.
 type topic uint8
 
 const (
@@ -16,11 +16,11 @@ const (
 	unregisterTopic
 	brandTopic
 	fmlTopic    // the handshake of Forge up to 1.12.2
-	bungeeTopic // between backends and proxies only: whoever can send there moves and kicks players
+	bungeeTopic // between backends and proxies only: messages there move and kick players
 )
 
-// topicOf knows the names of all versions. A name without namespace means minecraft: from 1.13 on, and some servers
-// do leave it out.
+// topicOf knows the names of all versions. A name without namespace means minecraft: from 1.13 on, and some servers do
+// leave it out.
 func topicOf(channel []byte) topic {
 	switch string(channel) {
 	case "minecraft:register", "register", "REGISTER":
@@ -37,7 +37,7 @@ func topicOf(channel []byte) topic {
 	return otherTopic
 }
 
-// concerns reports whether the owner has to see a plugin message. Both readers call it, for every plugin message.
+// concerns reports whether the owner has to see a plugin message. Both readers call it for every plugin message.
 func (s *Session) concerns(d proto.Dir, channel []byte, size int) bool {
 	if s.core.owns(channel) {
 		return true
@@ -51,7 +51,7 @@ func (s *Session) concerns(d proto.Dir, channel []byte, size int) bool {
 
 func (c *Core) owns(channel []byte) bool { return c.channels.of(channel) != nil }
 
-// said is what a client may still say on the channels that the proxy cares about. It is the owner's.
+// said bounds what a client may still say on the channels that the proxy cares about. It is the owner's.
 type said struct {
 	rate limit.Rate
 	left *limit.Bucket
@@ -64,7 +64,7 @@ func (x *said) allow(r limit.Rate) bool {
 	return x.left.Allow()
 }
 
-// clientMessage decides a plugin message from the client.
+// clientMessage decides about a plugin message from the client.
 func (s *Session) clientMessage(e *relay.Event) relay.Verdict {
 	owner, t := s.core.channels.of([]byte(e.Channel)), topicOf([]byte(e.Channel))
 	if (owner != nil || t != otherTopic) && !s.client.said.allow(s.set().Channels) {
@@ -114,7 +114,7 @@ func (s *Session) clientMessage(e *relay.Event) relay.Verdict {
 	return s.forwardOrWait(e, stated)
 }
 
-// backendMessage decides a plugin message from a backend.
+// backendMessage decides about a plugin message from a backend.
 func (s *Session) backendMessage(l *link, e *relay.Event) relay.Verdict {
 	if s.core.owns([]byte(e.Channel)) {
 		s.core.Counters.Forged[proto.Clientbound].Add(1)
@@ -146,8 +146,8 @@ func (s *Session) backendMessage(l *link, e *relay.Event) relay.Verdict {
 	return relay.Forward
 }
 
-// channelNames are the channels in the data of a register message. Too many to be true are none at all; the message
-// goes on in any case.
+// channelNames returns the channels in the data of a register message; none when they are too many to be true. The
+// message goes on in any case.
 func (s *Session) channelNames(data []byte) []string {
 	names, err := packet.ParseChannels(s.client.version.Protocol, data)
 	if err != nil {

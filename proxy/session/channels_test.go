@@ -102,8 +102,9 @@ func TestOwnedChannels(t *testing.T) {
 	})
 }
 
-// TestFloodOfMessages: who says more about channels than the settings allow is disconnected and told why, whatever it is
-// and in each era, before a join as well. What is only passed on has no such budget, and everybody has one of their own.
+// TestFloodOfMessages: who says more about channels than the settings allow is disconnected and told why, whatever it
+// is and in each era, before a join as well. What is only passed on has no such budget, and everybody has one of their
+// own.
 func TestFloodOfMessages(t *testing.T) {
 	const told = "Your game sends more than this server takes. If you have added mods, tell the administrator which."
 	each(t, eras, func(t *testing.T, protocol int32) {
@@ -153,8 +154,8 @@ func TestFloodOfMessages(t *testing.T) {
 	})
 }
 
-// TestChannelsAreReread: another budget counts for those who are on; and with none set a client with two hundred mods, each
-// of which says its channel by itself, gets in.
+// TestChannelsAreReread: another budget counts for those who are on; and with none set a client with two hundred mods,
+// each of which says its channel by itself, gets in.
 func TestChannelsAreReread(t *testing.T) {
 	b := newBackend(t, "lobby", nil)
 	e := newEnv(t, nil, b)
@@ -190,7 +191,8 @@ func TestBungeeChannel(t *testing.T) {
 	}
 }
 
-// TestSend: plugin messages and action bars wait for play, then keep their order; each version gets the packet it knows.
+// TestSend: plugin messages and action bars wait for play, then keep their order; each version gets the packet it
+// knows.
 func TestSend(t *testing.T) {
 	bar := map[int32]proto.Packet{47: proto.Chat, 340: proto.Title, 754: proto.Title, 758: proto.ActionBar, 767: proto.ActionBar}
 	each(t, eras, func(t *testing.T, protocol int32) {

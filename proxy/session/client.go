@@ -13,8 +13,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// client is the player's side: the connection, who is at its other end, what they said that outlives a backend, and what
-// others have to say to them. The owner's, except for what says so.
+// client is the player's side: the connection, the player at its other end, their words that outlive a backend, and
+// what others have to say to them. It is the owner's, except where it says otherwise.
 type client struct {
 	identity
 
@@ -26,10 +26,10 @@ type client struct {
 	to      *relay.Outlet // it as a place to write to
 	in, out proto.State   // how packets from and to it are decoded and encoded
 
-	facts facts // what it said once and every backend must hear
+	facts facts // words that every backend must hear
 	said  said  // how much more it may say of plugin channels
 	fml   fmlStage
-	mods  mods // what its mod loader answered to the backend it logged in with
+	mods  mods // its mod loader's answers to the first backend
 
 	// For other goroutines.
 	mail      *mailbox
@@ -39,7 +39,7 @@ type client struct {
 	forgeMods atomic.Pointer[[]packet.ForgeMod]
 }
 
-// identity is who a client is and how it came here. It is fixed once the login has succeeded.
+// identity says who a client is and how it came here. It is fixed once the login has succeeded.
 type identity struct {
 	address  netip.AddrPort
 	protocol int32
@@ -49,7 +49,7 @@ type identity struct {
 	port     uint16
 	transfer bool   // another server sent the player here
 	bedrock  bool   // Geyser translates for the player
-	geyser   string // what it sent of the player, for backends with Floodgate
+	geyser   string // Geyser's data about the player, for backends with Floodgate
 
 	id         uuid.UUID
 	name       string

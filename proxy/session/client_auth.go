@@ -10,8 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// authenticate finds out from the session server who the client is. What it said of itself is forgotten but for the
-// name under which it is looked up.
+// authenticate finds out from the session server who the client is. It forgets what the client claimed, except the name
+// for the look-up.
 func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 	cl := &s.client
 	if !s.nameAllowed(start.Name) {
@@ -33,7 +33,7 @@ func (s *Session) authenticate(a *auth.Auth, start packet.LoginStart) bool {
 	if err != nil {
 		return s.misfit(err.Error())
 	}
-	s.core.cfg.Pending.Busy(&s.place) // it is for the session server to say something
+	s.core.cfg.Pending.Busy(&s.place) // the session server has the word
 	ctx, cancel := context.WithDeadline(s.ctx, s.timers.born.Add(s.set().Timeouts.Login))
 	defer cancel()
 	secret, err := l.Answer(ctx, response)
@@ -65,7 +65,7 @@ func (s *Session) nameAllowed(name string) bool {
 	return packet.ValidName(name) || s.set().OddNames && name != "" && printable(name) == name
 }
 
-// unverified refuses a login that the session server, or the client's key, does not support.
+// unverified refuses a login that the session server or the client's key does not support.
 func (s *Session) unverified(err error) bool {
 	e := EndAuthDown
 	switch {
@@ -84,8 +84,7 @@ func (s *Session) unverified(err error) bool {
 }
 
 // whileConnected runs f, which waits for somebody else, and cancels it when the client leaves, has had its time or is
-// ordered to go; then it returns why. The client has nothing to say meanwhile; what it says all the same stays in the
-// reader.
+// ordered to go; then it returns why. The client should send nothing meanwhile; if it does, that stays in the reader.
 func (s *Session) whileConnected(ctx context.Context, f func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -101,7 +100,7 @@ func (s *Session) whileConnected(ctx context.Context, f func(context.Context)) e
 	var err error
 	canceled := false
 	func() {
-		defer func() { // the reader is needed, and even after a panic nobody else may be reading when it is released
+		defer func() { // Wait for the reader: even after a panic nobody else may be reading when it is released.
 			canceled = ctx.Err() != nil
 			s.client.conn.SetReadDeadline(time.Unix(1, 0))
 			err = <-heard

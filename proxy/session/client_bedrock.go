@@ -5,8 +5,8 @@ import (
 	"net/netip"
 )
 
-// fromGeyser finds out who a player of Bedrock Edition is, from what Geyser has put into the handshake. Nobody else is
-// asked: the Xbox account is what counts.
+// fromGeyser finds out who a player of Bedrock Edition is, from Geyser's data in the handshake. It asks nobody else:
+// the Xbox account counts.
 func (s *Session) fromGeyser() bool {
 	cl := &s.client
 	b, peer := s.set().Bedrock, s.peer()
@@ -41,7 +41,7 @@ func (b *Bedrock) trusts(a netip.Addr) bool {
 	return false
 }
 
-// peer is who is at the other end of the socket, whatever a PROXY header says.
+// peer returns the address at the other end of the socket, whatever a PROXY header says.
 func (s *Session) peer() netip.Addr {
 	c := s.client.conn
 	if inner, ok := c.(interface{ NetConn() net.Conn }); ok {

@@ -8,7 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// clientConfig decides what the client sends while it is in configuration.
+// clientConfig decides about a packet of the client in configuration.
 func (s *Session) clientConfig(e *relay.Event) relay.Verdict {
 	switch e.Packet {
 	case proto.ClientInformation:
@@ -40,13 +40,13 @@ func (s *Session) clientConfig(e *relay.Event) relay.Verdict {
 	if e.Pump.Dest() != nil {
 		return relay.Forward
 	}
-	// Every other packet of this state answers a backend, and the one that asked is gone.
+	// Every other packet of this state answers a backend, and the asking one is gone.
 	s.core.Counters.Dropped[proto.Serverbound].Add(1)
 	return relay.Handled
 }
 
-// configured is the client's answer to finish configuration: from here on it speaks play, and so do we to the backend.
-// The backend's join game may have come before.
+// configured handles the client's answer to finish configuration: from here on it speaks play, and so do we to the
+// backend. The backend's join game may have come before.
 func (s *Session) configured(e *relay.Event) relay.Verdict {
 	if !s.screen.awaitEnd || len(e.Body) != 0 {
 		return s.violation("acknowledged a configuration that is not finished")
@@ -74,7 +74,7 @@ func (s *Session) answeredChange() {
 	}
 }
 
-// information is the client's settings. The backend hears them now, and every later one when it is joined.
+// information handles the client's settings. The backend hears them now, and later ones when they join it.
 func (s *Session) information(e *relay.Event) relay.Verdict {
 	if len(e.Body) <= maxInformation {
 		s.client.facts.information = append([]byte(nil), e.Body...)
@@ -83,13 +83,13 @@ func (s *Session) information(e *relay.Event) relay.Verdict {
 	return s.forwardOrWait(e, true)
 }
 
-// forwardOrWait passes a packet on, or keeps it for the backend to come.
+// forwardOrWait passes a packet on, or keeps it for the next backend.
 func (s *Session) forwardOrWait(e *relay.Event, stated bool) relay.Verdict {
 	if e.Pump.Dest() != nil {
 		return relay.Forward
 	}
 	if s.screen.joined && s.client.fml != fmlUnderWay {
-		// It belongs to the world that the client is leaving. Standing facts are kept for the backend to come.
+		// It belongs to the world that the client is leaving. Standing facts are kept for the next backend.
 		if l := s.route.partner(); stated && l != nil && l.ready {
 			s.toBackend(l, e.Packet, e.Body)
 			return relay.Handled
@@ -104,8 +104,8 @@ func (s *Session) forwardOrWait(e *relay.Event, stated bool) relay.Verdict {
 	return relay.Handled
 }
 
-// answered is a keep-alive of the client. It goes to the backend that asked, if that still waits for it in the state
-// in which it was given; everything else is swallowed.
+// answered handles the client's answer to a keep-alive. It goes to the asking backend, if that still waits for it in
+// the same state; everything else is swallowed.
 func (s *Session) answered(e *relay.Event) relay.Verdict {
 	id, err := packet.ParseKeepAlive(s.client.version.Protocol, e.Body)
 	if err != nil {

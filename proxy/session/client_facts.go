@@ -7,7 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Bounds of what is kept of a client's words.
+// Bounds of the words of a client that are kept.
 const (
 	maxQueued        = 1024    // messages waiting for a backend
 	maxQueuedBytes   = 4 << 20 // their bytes
@@ -17,7 +17,7 @@ const (
 	maxClientMessage = 32767 // vanilla bound of a serverbound plugin message
 )
 
-// facts are what the client says once, perhaps before there is a backend, and every backend has to hear.
+// facts are words of the client that every backend has to hear. It says them once, perhaps before there is a backend.
 type facts struct {
 	information []byte   // body of the last client information; same layout in configuration and play
 	brand       []byte   // body of the brand message
@@ -30,7 +30,7 @@ type facts struct {
 	heard  bool      // some backend has got the queue up to now
 }
 
-// waiting is one packet for the backend to come.
+// waiting is one packet for the next backend.
 type waiting struct {
 	packet proto.Packet
 	body   []byte
@@ -47,7 +47,7 @@ func (f *facts) wait(p proto.Packet, body []byte, stated bool) bool {
 	return true
 }
 
-// register remembers those of names that are new, as long as there is room.
+// register remembers new names, as long as there is room.
 func (f *facts) register(names []string) {
 	for _, n := range names {
 		if f.known[n] || len(f.channels) >= packet.MaxChannels || f.nameBytes+len(n)+1 > maxChannelBytes {
@@ -74,7 +74,7 @@ func (f *facts) unregister(names []string) {
 }
 
 // feed gives a backend everything it has missed: to the first one exactly what the client sent, in order; to a later
-// one the standing facts and whatever has been waiting since.
+// one the standing facts and the packets that have waited since.
 func (f *facts) feed(protocol int32, send func(p proto.Packet, body []byte)) {
 	if f.heard {
 		if f.information != nil {

@@ -33,9 +33,8 @@ func newSession(c *Core, conn net.Conn) *Session {
 	return s
 }
 
-// from makes every line of the log name the client's address, where that may be logged. It is asked for by whoever has
-// something to log, since most connections are server list pings, of which nothing is said, and it costs a twentieth
-// of one.
+// from adds the client's address to every line of the log, where that may be logged. It is called only by code that
+// logs: most connections are server list pings, of which nothing is logged, and it costs a twentieth of one.
 func (s *Session) from() {
 	if !s.named && !s.set().HideAddresses {
 		s.named = true
@@ -50,7 +49,7 @@ func (s *Session) patience(d time.Duration) bool {
 	return s.client.mail.orders() == nil
 }
 
-// handshake reads the first packet. It reports whether a login follows; what is not one is over when it returns.
+// handshake reads the first packet. It reports whether a login follows; everything else is over when it returns.
 func (s *Session) handshake() bool {
 	cl := &s.client
 	if !s.core.cfg.Pending.Enter(&s.place, cl.address.Addr(), s.evict) {
@@ -115,7 +114,7 @@ func (s *Session) handshake() bool {
 	return true
 }
 
-// garbage ends a connection that does not speak the protocol: without an answer, since it would not understand one.
+// garbage ends a connection that does not speak the protocol, without an answer, since it would not understand one.
 func (s *Session) garbage(what string) bool {
 	s.ending = EndGarbage
 	s.from()
@@ -123,7 +122,7 @@ func (s *Session) garbage(what string) bool {
 	return false
 }
 
-// broke ends a connection whose login broke off with err. Orders that came meanwhile are obeyed.
+// broke ends a connection whose login broke off with err. It obeys orders that came meanwhile.
 func (s *Session) broke(err error) bool {
 	var bad frame.Violation
 	switch o := s.client.mail.orders(); {
@@ -138,7 +137,7 @@ func (s *Session) broke(err error) bool {
 	return false
 }
 
-// refuse ends a login with a reason. It is the answer in the login state, which all versions share.
+// refuse ends a login with a reason, in the packet of the login state that all versions share.
 func (s *Session) refuse(e Ending, r reason) bool {
 	s.ending = e
 	s.from()
@@ -147,18 +146,19 @@ func (s *Session) refuse(e Ending, r reason) bool {
 		return false // it has said nothing we could answer to
 	}
 	s.client.w.SetWriteTimeout(grace)
-	if s.client.w.Packet(disconnectLogin, packet.AppendDisconnect(nil, s.client.protocol, proto.Login, r.text)) == nil && e != EndCrowded { // somebody else has the place
+	// Somebody else has the place.
+	if s.client.w.Packet(disconnectLogin, packet.AppendDisconnect(nil, s.client.protocol, proto.Login, r.text)) == nil && e != EndCrowded {
 		s.hangUp()
 	}
 	return false
 }
 
-// tooOften refuses a login, or a connection that was to be passed on, whose network has to wait.
+// tooOften refuses a login, or a connection to be passed on, whose network has to wait.
 func (s *Session) tooOften(wait time.Duration) bool {
 	seconds := strconv.Itoa(int((wait + time.Second - 1) / time.Second))
 	return s.refuse(EndThrottled, s.because("kick-too-often", "seconds", seconds))
 }
 
-// disconnectLogin is the id of the login state's disconnect in every version there has been, and so the one thing that
-// can be said to a version we know nothing of.
+// disconnectLogin is the id of the login state's disconnect in every version so far, and so the one thing that can be
+// said to an unknown version.
 const disconnectLogin = 0

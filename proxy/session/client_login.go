@@ -50,7 +50,7 @@ func (s *Session) login() bool {
 		return s.misfit(err.Error())
 	}
 	switch set := s.set(); {
-	case cl.bedrock: // known already; the name that Geyser logs in with is not the player's here
+	case cl.bedrock: // known already; Geyser logs in with another name than the player's here
 	case set.Online:
 		cl.name = start.Name
 		ok = s.authenticate(set.Auth, start)
@@ -80,7 +80,7 @@ func (s *Session) next(p proto.Packet) ([]byte, bool) {
 }
 
 // claim makes the client the only one of its name and UUID. Online, the newcomer has proved to be the owner of the
-// account, so the one that is in goes; offline anybody can say any name, so the one that is in stays. Without a prefix a
+// account, so the old session goes. Offline anybody can say any name, so the old session stays. Without a prefix a
 // player of Bedrock Edition may have the name of somebody else's Java account, and is not its owner.
 func (s *Session) claim() bool {
 	limit := time.NewTimer(s.set().Timeouts.Replace)
@@ -95,7 +95,7 @@ func (s *Session) claim() bool {
 			return s.refuse(EndDuplicate, s.because("kick-name-taken"))
 		}
 		holder.leave(EndReplaced, translated("multiplayer.disconnect.duplicate_login"))
-		// Its backend must be gone too, or that would take the newcomer for the second one and throw it out.
+		// Its backend must be gone too. It would take the newcomer for a second one and throw it out.
 		select {
 		case <-holder.done:
 		case <-limit.C:
@@ -106,8 +106,9 @@ func (s *Session) claim() bool {
 	}
 }
 
-// succeed ends the login and starts reading the client. From here on an order to leave is the owner's to see. A client
-// whose mods a backend has to hear of keeps waiting for login success until one has, because it can be asked no later.
+// succeed ends the login and starts reading the client. From here on the owner sees orders to leave. A client whose
+// mods matter to a backend keeps waiting for login success until a backend has taken it, because it cannot be asked
+// later.
 func (s *Session) succeed() bool {
 	cl := &s.client
 	if o := cl.mail.orders(); o != nil {
@@ -153,7 +154,7 @@ func (s *Session) success() {
 	}
 }
 
-// admitted makes a client that has got its login success a player.
+// admitted makes a client with login success a player.
 func (s *Session) admitted() {
 	s.core.cfg.Pending.Leave(&s.place)
 	s.core.Counters.Logins.Add(1)
@@ -162,7 +163,7 @@ func (s *Session) admitted() {
 	s.greet()
 }
 
-// greet tells whoever is interested that there is a new player, before any of its packets is relayed.
+// greet announces a new player, before any of its packets is relayed.
 func (s *Session) greet() {
 	s.greeted = true
 	if s.relayed() {
@@ -174,8 +175,8 @@ func (s *Session) greet() {
 	}
 }
 
-// clientLogin is the login state once the client is known. Before login success it answers backends, after it one packet
-// is left.
+// clientLogin handles the login state once the client is known. Before login success it answers backends; after it one
+// packet is left.
 func (s *Session) clientLogin(e *relay.Event) relay.Verdict {
 	if s.client.out == proto.Login {
 		return s.modsAnswer(e)

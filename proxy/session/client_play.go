@@ -5,7 +5,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// clientPlay decides what the client sends while it is in play.
+// clientPlay decides about a packet of the client in play.
 func (s *Session) clientPlay(e *relay.Event) relay.Verdict {
 	switch e.Packet {
 	case proto.ClientInformation:
@@ -23,8 +23,8 @@ func (s *Session) clientPlay(e *relay.Event) relay.Verdict {
 	case proto.ResourcePackReceive:
 		return s.packAnswered(e)
 	case proto.ChatSessionUpdate:
-		// A client begins a new session at each join game, and tells; it must not be told for it on a switch, since its old
-		// session counts the messages that the server it left has seen.
+		// A client begins a new session at each join game, and tells; it must not be told for it on a switch, since its
+		// old session counts the messages that the server it left has seen.
 		if l := s.route.partner(); l != nil && s.unsignable(l) {
 			// The session is signed for the account's UUID; a backend that knows the player by another would kick.
 			return relay.Handled
@@ -37,7 +37,7 @@ func (s *Session) clientPlay(e *relay.Event) relay.Verdict {
 	return relay.Handled
 }
 
-// reconfiguring is the client's answer to start configuration: its next packet is one of the configuration state.
+// reconfiguring handles the client's answer to start configuration: its next packet is one of the configuration state.
 func (s *Session) reconfiguring(e *relay.Event) relay.Verdict {
 	if !s.screen.awaitStart || len(e.Body) != 0 {
 		return s.violation("acknowledged a configuration that nobody started")

@@ -29,7 +29,7 @@ func (s *Session) legacyStatus() {
 	})
 }
 
-// shown is what those see who come by the client's name; nil: nothing.
+// shown returns the entry for players who come by the client's host name; nil: nothing.
 func (s *Session) shown() *status.Status {
 	h := s.byHost()
 	switch {

@@ -111,8 +111,8 @@ func TestQueueOverflow(t *testing.T) {
 	}
 }
 
-// TestConfigurationIsRelayed: packets of the configuration state pass in both directions, known packs unparsed,
-// unknown ids too; keep-alives find their way.
+// TestConfigurationIsRelayed: packets of the configuration state pass in both directions, known packs unparsed, unknown
+// ids too; keep-alives find their way.
 func TestConfigurationIsRelayed(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {
 		b := newBackend(t, "lobby", nil)
@@ -168,7 +168,8 @@ func TestJoinGameBeforeAcknowledgement(t *testing.T) {
 		c.expect(proto.FinishConfiguration)
 		c.in = proto.Play
 		c.expect(proto.JoinGame)
-		c.send(proto.KeepAlive, packet.AppendKeepAlive(nil, protocol, 5)) // of the configuration still, and asked by nobody
+		// Of the configuration still, and asked by nobody.
+		c.send(proto.KeepAlive, packet.AppendKeepAlive(nil, protocol, 5))
 		c.send(proto.FinishConfiguration, nil)
 		c.out = proto.Play
 		s.expect(proto.FinishConfiguration)
@@ -240,8 +241,8 @@ func TestReconfiguration(t *testing.T) {
 	})
 }
 
-// TestReconfigurationInsideABundle: a client takes no change of state inside a bundle, so one that a backend has left open
-// is closed first.
+// TestReconfigurationInsideABundle: a client takes no change of state inside a bundle, so one that a backend has left
+// open is closed first.
 func TestReconfigurationInsideABundle(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {
 		a := newBackend(t, "a", nil)
@@ -257,7 +258,8 @@ func TestReconfigurationInsideABundle(t *testing.T) {
 	})
 }
 
-// TestStaleKnownPacks: what the client answers to a backend that is gone does not reach the next one, which has not asked.
+// TestStaleKnownPacks: what the client answers to a backend that is gone does not reach the next one, which has not
+// asked.
 func TestStaleKnownPacks(t *testing.T) {
 	first, second := newBackend(t, "first", nil), newBackend(t, "second", nil)
 	e := newEnv(t, nil, first, second)

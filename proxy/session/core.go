@@ -20,25 +20,25 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// Config is what a [Core] works with. Only Log and Settings are needed by everybody.
+// Config is what a [Core] works with. Everybody needs Log and Settings.
 type Config struct {
 	Settings Settings
-	Watch    []Watch     // all that observe
-	Channels []Channels  // all that own plugin channels; of two that own one, the first
+	Watch    []Watch     // all observers
+	Channels []Channels  // all owners of plugin channels; of two that own one, the first
 	Hooks    Hooks       // nil: nobody decides about packets
-	Backends Backchannel // nil: what backends send on BungeeCord's channel is dropped
+	Backends Backchannel // nil: messages of backends on BungeeCord's channel are dropped
 
-	// Gates are asked once for each connection that wants a status or a login, before anything costly, and tell how long
-	// it would have to wait for that; 0: it may now. nil: everybody may.
+	// Gates return how long a connection has to wait for a status or a login; 0: it may now. They are called once for
+	// each, before anything costly. nil: everybody may.
 	StatusGate, LoginGate func(netip.Addr) time.Duration
 	Pending               *limit.Places // connections that are not players yet; nil: no bound
 
-	// Say gives the text that a player with this locale is told; named are names and values in turn. nil: plain ones, for
-	// tests.
+	// Say returns a text for a player with this locale; named are names and values in turn. nil: plain ones, for tests.
 	Say func(locale, key string, named ...string) packet.Text
 	// Admit tells whether a player may join a server that is Restricted. It must not block. nil: all may.
 	Admit func(p Player, server string) bool
-	// Listed tells whether a player may be named in the server list, besides his own wish. It must not block. nil: all may.
+	// Listed tells whether a player may be named in the server list; their own wish counts as well. It must not block.
+	// nil: all may.
 	Listed func(player uuid.UUID) bool
 
 	Ended func(e Ending, from netip.Addr) // a connection has ended; it must not block; nil: nobody is told
@@ -46,7 +46,7 @@ type Config struct {
 	Log *slog.Logger // nil: silent
 }
 
-// Core is what the sessions of one proxy share.
+// Core holds what the sessions of one proxy share.
 type Core struct {
 	Counters Counters
 
@@ -57,7 +57,7 @@ type Core struct {
 	players  *registry
 	relay    *relay.Relay
 	board    *health.Board
-	moves    atomic.Pointer[limit.Bucket] // of players whom nobody asked to move
+	moves    atomic.Pointer[limit.Bucket] // of players who did not ask to move
 
 	complaints complaints
 
@@ -70,7 +70,7 @@ type Core struct {
 	mu       sync.Mutex
 	live     map[*Session]struct{}
 	closing  *leave          // set: nobody comes in any more
-	emptying map[string]*int // servers that players are being taken off, with whose turn that is
+	emptying map[string]*int // servers that players are being taken off, and the current turn of each
 	alive    sync.WaitGroup
 }
 
@@ -101,8 +101,8 @@ func New(cfg Config) *Core {
 	return c
 }
 
-// Apply replaces the settings. Sessions, too, go by the new ones with the next thing they decide: compression with the
-// next login, a timeout with the next wait. Whoever is on a server that is gone stays there.
+// Apply replaces the settings. Sessions go by the new ones with their next decision: compression with the next login, a
+// timeout with the next wait. Players on a server that is gone stay there.
 func (c *Core) Apply(s Settings) {
 	set := s.withDefaults()
 	old := c.settings.Swap(set)
@@ -124,13 +124,13 @@ func (c *Core) Apply(s Settings) {
 	}
 }
 
-// Health is what is known of the servers, besides the built-in world, by name.
+// Health returns the facts of all servers except the built-in world, by name.
 func (c *Core) Health() []health.Facts { return c.board.Servers() }
 
-// Checks is how many checks of servers have failed so far, and how many were answered.
+// Checks returns how many checks of servers have failed so far, and how many were answered.
 func (c *Core) Checks() (failed, answered uint64) { return c.board.Checks() }
 
-// set are the settings in force, for one decision: the next one may find others.
+// set returns the settings in force, for one decision: the next one may find others.
 func (s *Session) set() *Settings { return s.core.settings.Load() }
 
 // Serve runs one connection from its first byte to its end.
@@ -168,7 +168,7 @@ func (c *Core) finished(s *Session) {
 	}
 }
 
-// Players is a snapshot of the players, in no order.
+// Players returns the players, in no order.
 func (c *Core) Players() []Player {
 	all := c.players.all()
 	list := make([]Player, len(all))
@@ -178,7 +178,7 @@ func (c *Core) Players() []Player {
 	return list
 }
 
-// Player finds a player by UUID, nil when there is none.
+// Player finds a player by UUID; nil: there is none.
 func (c *Core) Player(id uuid.UUID) Player {
 	if s := c.players.get(id); s != nil {
 		return s
@@ -186,10 +186,10 @@ func (c *Core) Player(id uuid.UUID) Player {
 	return nil
 }
 
-// Online is how many players there are.
+// Online returns the number of players.
 func (c *Core) Online() int { return c.players.len() }
 
-// Open is how many connections there are, players included.
+// Open returns the number of connections, players included.
 func (c *Core) Open() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,10 +208,9 @@ func (s *Settings) server(name string) *backend.Server {
 
 var errStuck = errors.New("sessions were still ending when the time for it was over")
 
-// Shutdown lets nobody in any more and disconnects everybody with the reason, or if it is empty with a text of the
-// table, each in the state it is in. When ctx ends
-// before they are gone their sockets are closed under them. It returns when no session is left, or, with an error, a
-// moment after ctx ended.
+// Shutdown lets nobody in any more and disconnects everybody, each in the state it is in, with the reason; an empty one
+// stands for a text of the table. When ctx ends before they are gone, their sockets are closed. It returns when no
+// session is left, or, with an error, a moment after ctx ended.
 func (c *Core) Shutdown(ctx context.Context, r string) error {
 	l := leave{ending: EndShutdown}
 	c.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// Counters are what the sessions of a [Core] count, all since the start. Read them at any time.
+// Counters count what the sessions of a [Core] do, from the start. Read them at any time.
 type Counters struct {
 	Connections atomic.Uint64          // accepted
 	Logins      atomic.Uint64          // login success sent
@@ -27,21 +27,21 @@ type Counters struct {
 	Lite        lite.Counters // of the connections that are passed on as they are
 	Dials       atomic.Uint64 // backend connections tried
 	DialFails   atomic.Uint64 // of these, refused or failed before the login was complete
-	Held        atomic.Int64  // players who are in the built-in world, at the moment, because no server took them
+	Held        atomic.Int64  // players in the built-in world at the moment because no server took them
 }
 
-// NotAllowed is what servers wanted of their players' clients and the settings refuse.
+// NotAllowed counts what servers wanted of their players' clients and the settings refuse.
 type NotAllowed struct{ Transfers, Cookies atomic.Uint64 }
 
-// Switches are what became of players' ways to another server.
+// Switches count the outcomes of players' ways to another server.
 type Switches struct {
 	Done     atomic.Uint64 // from one server to another, by request
 	Refused  atomic.Uint64 // the other server did not take the player, who stayed
-	Rescued  atomic.Uint64 // a player who had lost its server came to be on another
-	Returned atomic.Uint64 // a player whom no server had taken was brought back from the built-in world
+	Rescued  atomic.Uint64 // a player who had lost their server came to another
+	Returned atomic.Uint64 // a player was brought back from the built-in world
 }
 
-// Ended is how many connections ended with e.
+// Ended returns how many connections ended with e.
 func (c *Counters) Ended(e Ending) uint64 {
 	if e >= endings {
 		return 0
@@ -49,25 +49,25 @@ func (c *Counters) Ended(e Ending) uint64 {
 	return c.ended[e].Load()
 }
 
-// undecoded counts a packet that could not be decoded. The first of a version is worth a warning: the version may be other
-// than we think.
+// undecoded counts a packet that could not be decoded. The first of a version is worth a warning: the version may be
+// other than we think.
 func (s *Session) undecoded(p proto.Packet) {
 	if n := s.core.Counters.Undecoded.Add(s.client.version.Protocol, p); n == 1 {
 		s.log.Warn("a packet of this version is not understood, and is forwarded all the same", "packet", p, "protocol", s.client.version.Protocol)
 	}
 }
 
-// Relayed are the players of versions that nobody knows.
+// Relayed counts the players of unknown versions.
 type Relayed struct {
 	Players atomic.Int64  // at the moment
 	Logins  atomic.Uint64 // since the start
-	Misfits atomic.Uint64 // logins that were not as the newest version has them
+	Misfits atomic.Uint64 // logins that do not fit the newest version
 
 	mu     sync.Mutex
 	logins map[int32]uint64
 }
 
-// maxRelayed bounds how many versions are told apart: the numbers come from strangers.
+// maxRelayed bounds the versions that are told apart: the numbers come from strangers.
 const maxRelayed = 16
 
 // add counts a login, and reports whether it is the first one of its version.
@@ -86,7 +86,7 @@ func (r *Relayed) add(protocol int32) (first bool) {
 	return r.logins[protocol] == 1
 }
 
-// Each calls visit for every version that players came with, by its number: at most 16 of them.
+// Each calls visit for every version of these players, by its number: at most 16 of them.
 func (r *Relayed) Each(visit func(protocol int32, logins uint64)) {
 	r.mu.Lock()
 	rows := maps.Clone(r.logins)

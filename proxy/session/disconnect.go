@@ -13,11 +13,11 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// grace is how long a leaving client may take for each of: to accept what is being written to it, to accept the
-// disconnect packet, and to hang up itself. Three of them fit into a shutdown.
+// grace bounds each of three steps of a leaving client: to accept what is being written to it, to accept the disconnect
+// packet, and to hang up itself. Three of them fit into a shutdown.
 const grace = 2 * time.Second
 
-// reason is what a leaving player is told.
+// reason is the text for a leaving player.
 type reason struct {
 	text packet.Text
 	raw  []byte // the body of a backend's disconnect packet of the configuration or play state, passed on as it is
@@ -25,7 +25,7 @@ type reason struct {
 
 func plain(s string) reason { return reason{text: packet.Plain(s)} }
 
-// because is a reason of the table of texts.
+// because returns a reason from the table of texts.
 func (s *Session) because(key string, named ...string) reason {
 	return reason{text: s.say(key, named...)}
 }
@@ -34,12 +34,13 @@ func translated(key string, with ...string) reason {
 	return reason{text: packet.Translatable(key, with...)}
 }
 
-// kicked is the reason in a backend's disconnect packet of that state. One that we cannot read still reaches the client.
+// kicked returns the reason in a backend's disconnect packet of that state. One that we cannot read still reaches the
+// client.
 func kicked(protocol int32, st proto.State, body []byte) reason {
 	return reason{text: packet.ReadText(field.NewReader(body), protocol, st), raw: append([]byte(nil), body...)}
 }
 
-// body is the disconnect packet's body in a state.
+// body returns the disconnect packet's body in a state.
 func (r reason) body(protocol int32, st proto.State) []byte {
 	if r.raw != nil && st != proto.Login {
 		return r.raw // configuration and play write components alike
@@ -47,7 +48,7 @@ func (r reason) body(protocol int32, st proto.State) []byte {
 	return r.text.Append(nil, protocol, st)
 }
 
-// String is for logs.
+// String returns the reason for logs.
 func (r reason) String() string { return printable(r.text.String()) }
 
 // printable makes a stranger's text fit for one line of a log: no control characters, no § and not too long.
@@ -65,7 +66,7 @@ func printable(s string) string {
 }
 
 // end closes the session from the owner's side: backends first, so that nothing more goes to the client, then the
-// reason in the state that the client is in. It is the only place that sends a disconnect packet after the login.
+// reason in the client's state. It is the only place that sends a disconnect packet after the login.
 func (s *Session) end(e Ending, r reason) {
 	if s.ending != endNone {
 		return
@@ -76,7 +77,7 @@ func (s *Session) end(e Ending, r reason) {
 		s.screen.bundle = s.screen.bundle || l.pump.Traces.Bundle.Load()
 	}
 	s.route.current, s.route.inflight = nil, nil
-	// The client's reader may be waiting for bytes; it has to go before somebody else reads what it left.
+	// The client's reader may be waiting for bytes; it has to go before anybody reads the rest.
 	s.client.pump.Stop()
 	s.client.conn.SetReadDeadline(time.Now())
 	<-s.client.pump.Ended()
@@ -85,7 +86,7 @@ func (s *Session) end(e Ending, r reason) {
 	}
 	s.client.w.SetWriteTimeout(grace)
 	if s.screen.bundle {
-		// A client holds back what comes inside a bundle, and would never show the reason.
+		// A client holds back everything inside a bundle, and would never show the reason.
 		if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.BundleDelimiter); ok && s.client.out == proto.Play {
 			s.client.w.Append(id, nil)
 		}
@@ -98,7 +99,7 @@ func (s *Session) end(e Ending, r reason) {
 func (s *Session) goodbye(st proto.State, r reason) {
 	id, ok := s.client.version.ID(st, proto.Clientbound, proto.Disconnect)
 	if s.relayed() && !ok {
-		s.hangUp() // what the server said last is to arrive
+		s.hangUp() // the server's last words are to arrive
 		return
 	}
 	if !ok || s.client.w.Packet(id, r.body(s.client.version.Protocol, st)) != nil {
@@ -125,7 +126,7 @@ func (s *Session) violation(format string, args ...any) relay.Verdict {
 	return relay.Handled
 }
 
-// unreachable is why a write to the client failed.
+// unreachable returns the ending for a failed write to the client.
 func unreachable(err error) Ending {
 	if n, ok := err.(net.Error); ok && n.Timeout() {
 		return EndStalled

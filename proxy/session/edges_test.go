@@ -60,8 +60,8 @@ func TestReasonArrives(t *testing.T) {
 		if err != nil || text.String() != "late news" {
 			t.Errorf("protocol %d: told %q, %v", protocol, text, err)
 		}
-		// A close would by now answer whatever else the client says with a reset, which on some systems takes the reason
-		// with it.
+		// A close would by now answer whatever else the client says with a reset, which on some systems takes the
+		// reason with it.
 		for range 3 {
 			if err := c.w.Packet(0xf0, make([]byte, 200)); err != nil {
 				t.Errorf("protocol %d: %v", protocol, err)

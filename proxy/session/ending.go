@@ -1,7 +1,7 @@
 package session
 
-// Ending is why a connection ended. It is the one list: counters, logs and the decision what the player is told all use
-// it. Endings before [EndRefused] never reached a player; those up to [EndDuplicate] are refused logins.
+// Ending says why a connection ended. It is the one list: counters, logs and the text for the player all use it.
+// Endings before [EndRefused] never reached a player; those up to [EndDuplicate] are refused logins.
 type Ending uint8
 
 // The endings.
@@ -23,8 +23,8 @@ const (
 	EndEncryption              // the encryption response is wrong
 	EndUnauthenticated         // the session server does not know the player
 	EndAuthDown                // the session server does not answer
-	EndBedrockSource           // Floodgate's data from where no Geyser is expected
-	EndBedrockData             // Floodgate's data that the key does not open, or that was used before
+	EndBedrockSource           // Floodgate's data from an address where no Geyser is expected
+	EndBedrockData             // Floodgate's data that the key does not open, or used before
 	EndDuplicate               // the name or UUID is already playing and keeps its place
 	EndReplaced                // the same account logged in again
 	EndLeft                    // the player left
@@ -52,7 +52,7 @@ var endingNames = [endings]string{
 	"disconnected", "shutdown", "panic",
 }
 
-// String is the ending's name in metrics and logs.
+// String returns the ending's name in metrics and logs.
 func (e Ending) String() string {
 	if e < endings {
 		return endingNames[e]
@@ -63,7 +63,7 @@ func (e Ending) String() string {
 // Refused reports whether e is a login that was refused.
 func (e Ending) Refused() bool { return e >= EndThrottled && e <= EndDuplicate }
 
-// Endings lists every ending there is, for whoever exports them at zero from the start.
+// Endings lists all endings, so that each can be exported at zero from the start.
 func Endings() []Ending {
 	all := make([]Ending, 0, endings-1)
 	for e := endNone + 1; e < endings; e++ {

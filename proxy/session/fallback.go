@@ -18,7 +18,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Strategy is which server of a list a player is offered first.
+// Strategy says which server of a list a player is offered first.
 type Strategy uint8
 
 // The strategies: the order of the list, chance, or where the fewest players are. The built-in world keeps its place in
@@ -32,7 +32,7 @@ const (
 
 var strategyNames = [strategies]string{"sequential", "random", "least-players"}
 
-// ParseStrategy finds a strategy by its name in the config.
+// ParseStrategy finds a strategy by its name in the configuration.
 func ParseStrategy(s string) (Strategy, error) {
 	if i := slices.Index(strategyNames[:], s); i >= 0 {
 		return Strategy(i), nil
@@ -40,17 +40,17 @@ func ParseStrategy(s string) (Strategy, error) {
 	return 0, fmt.Errorf("strategy %q does not exist; choose %s", s, strings.Join(strategyNames[:], ", "))
 }
 
-// Fallback is how players who are on no server find one. The zero Fallback is the default.
+// Fallback says how players who are on no server find one. The zero Fallback is the default.
 type Fallback struct {
 	Strategy  Strategy
-	Attempts  int           // servers tried in one chain, besides the built-in world; 0: all of the list, each once
-	Within    time.Duration // for so long servers are tried in one chain; then there is only the built-in world: 60 s
+	Attempts  int           // servers tried in one chain, the built-in world apart; 0: all of the list, each once
+	Within    time.Duration // how long one chain tries servers before only the built-in world is left: 60 s
 	EndOnLoss bool          // a server that is lost without a kick ends the session instead
-	Stranded  bool          // players whom no server took are not taken out of the built-in world again
+	Stranded  bool          // players stay in the built-in world even when a server is up again
 	Moves     limit.Rate    // players taken out of it, or off draining servers; zero: 20 a second
 }
 
-// Waits of a player in the built-in world whom no server took.
+// Waits of a player in the built-in world because no server took them.
 const (
 	lookEvery    = time.Second     // between looks for a server that has given a sign of life
 	firstRefusal = 2 * time.Second // from the server's refusal to the next look, at first
@@ -60,7 +60,7 @@ const (
 // resettle is the pause between attempts to take the same player off a draining server.
 const resettle = 5 * time.Second
 
-// say is a text for the player.
+// say returns a text for the player.
 func (s *Session) say(key string, named ...string) packet.Text {
 	if say := s.core.cfg.Say; say != nil {
 		return say(s.Locale(), key, named...)
@@ -68,10 +68,10 @@ func (s *Session) say(key string, named ...string) packet.Text {
 	return packet.Plain(key + " " + strings.Join(named, " "))
 }
 
-// choose is the server of a list to which a player who is on the way to none is sent now, or a connection that is passed
-// on, among those that may have him; nil when there is none. Draining servers get nobody. One whose breaker is open is
-// passed over as long as there is another one, and restricted ones are for those who may join them. The choice is noted at once, so that many who choose at the same time
-// spread.
+// choose picks the server of a list for a player, or a connection to be passed on, that is not on its way anywhere; may
+// filters. nil: none qualifies. Draining servers get nobody. One with an open breaker is passed over as long as there
+// is another one, and restricted ones are for those who may join them. The choice is noted at once, so that many who
+// choose at the same time spread.
 func (s *Session) choose(names []string, may func(*backend.Server) bool) *backend.Server {
 	c, set := s.core, s.set()
 	c.choosing.Lock()
@@ -111,8 +111,8 @@ func (s *Session) choose(names []string, may func(*backend.Server) bool) *backen
 	return nil
 }
 
-// population is how many players and connections that are passed on are on each server or on the way there, by
-// lower-case name.
+// population returns how many players and passed-on connections are on each server or on the way there, by lower-case
+// name.
 func (c *Core) population() map[string]int {
 	on := map[string]int{}
 	c.mu.Lock()
@@ -127,9 +127,9 @@ func (c *Core) population() map[string]int {
 	return on
 }
 
-// judge tells the board what came of dialling a server, as far as it says something about the server and not about the
-// player. What either may be to blame for is for a check to find out: a client must not be able to shut a server. asked
-// is whether the client had a part in the login, and so may be who did not answer.
+// judge tells the board the outcome of dialling a server, as far as it says something about the server and not about
+// the player. If either may be to blame, a check finds out: a client must not be able to shut a server. asked tells
+// whether the client had a part in the login, and so may be to blame for a missing answer.
 func (c *Core) judge(server string, err error, asked bool) {
 	var kick *backend.KickError
 	var op *net.OpError
@@ -164,7 +164,7 @@ func (c *Core) check(ctx context.Context, server string) error {
 }
 
 // stranded reports whether a player who has come to the built-in world along the list is only there because no other
-// server of it took him.
+// server of it took them.
 func (s *Session) stranded(l *link) bool {
 	set := s.set()
 	if !l.server.Limbo || !l.planned || set.Fallback.Stranded {
@@ -177,7 +177,7 @@ func (s *Session) stranded(l *link) bool {
 		case !b.Limbo:
 			return true
 		case !last:
-			return false // it is where he was to go first
+			return false // it was their first choice
 		}
 	}
 	return false
@@ -200,8 +200,8 @@ func (s *Session) holding(on bool) {
 	}
 }
 
-// look takes a player out of the built-in world when a server of the list has given a sign of life since it last lost or
-// refused him.
+// look takes a player out of the built-in world when a server of the list has shown life since it last lost or refused
+// them.
 func (s *Session) look() {
 	h, c := &s.route.hold, s.core
 	h.next = time.Now().Add(health.Jitter(lookEvery))
@@ -229,22 +229,22 @@ func (s *Session) look() {
 		return // a request of the player's is on its way
 	}
 	if b := s.choose(s.tryList(), ready); b != nil {
-		if h.told == "" { // else he has heard that it is there and does not want him
+		if h.told == "" { // else they have heard that it is up and does not want them
 			s.tell(s.say("held-return", "server", b.Name))
 		}
 		s.connect(b, true)
 	}
 }
 
-// Emptied is what became of those who were on a server, or on the way there, when it was to be emptied.
+// Emptied reports on the players who were on a server, or on the way there, when it was to be emptied.
 type Emptied struct {
 	Players, Moved, Left int      // all; of these, on another server now; and gone from the proxy
-	Nowhere, Refused     []string // names of who is still there: no other server of the list is up; no other took them
+	Nowhere, Refused     []string // still there: no other server of the list is up; no other took them
 }
 
-// Drain says whether a server is to get no new players, and whether those who are on it are taken to other servers. With
-// move, done is called once, from another goroutine, when each of them has been tried; nil: nobody wants to know. Who could
-// not be moved is tried again every few seconds.
+// Drain sets whether a server is to get no new players, and whether its players are taken to other servers. With move,
+// done is called once, from another goroutine, when each of them has been tried; done may be nil. Players who could not
+// be moved are tried again every few seconds.
 func (c *Core) Drain(server string, on, move bool, done func(Emptied)) error {
 	b := c.settings.Load().server(server)
 	switch {
@@ -264,8 +264,8 @@ func (c *Core) Drain(server string, on, move bool, done func(Emptied)) error {
 	return nil
 }
 
-// empty takes everybody who is on a draining server, or on the way there, to other servers, a few at a time. Who is told to
-// do so again begins anew.
+// empty takes all players who are on a draining server, or on the way there, to other servers, a few at a time. A
+// second order starts over.
 func (c *Core) empty(server string, done func(Emptied)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -321,11 +321,11 @@ func (c *Core) empty(server string, done func(Emptied)) {
 	})
 }
 
-// arriveWithin is how long the report of a server that is being emptied waits for players who are on their way.
+// arriveWithin bounds the wait of a drain's report for players who are on their way.
 const arriveWithin = 15 * time.Second
 
-// underWay waits until nobody of all is on the way to another server, or for arriveWithin. It is false at the end of the
-// Core.
+// underWay waits until nobody of all is on the way to another server, or for arriveWithin. It returns false at the end
+// of the Core.
 func (c *Core) underWay(all []*Session) bool {
 	for end := time.Now().Add(arriveWithin); time.Now().Before(end); {
 		if !slices.ContainsFunc(all, func(s *Session) bool {
@@ -341,7 +341,7 @@ func (c *Core) underWay(all []*Session) bool {
 	return true
 }
 
-// emptied counts what became of everybody who was on a server.
+// emptied counts where the players of a drained server have gone.
 func (c *Core) emptied(everybody []*Session, remaining func(*Session) bool, nowhere map[*Session]bool) Emptied {
 	e := Emptied{Players: len(everybody)}
 	for _, s := range everybody {
@@ -361,7 +361,7 @@ func (c *Core) emptied(everybody []*Session, remaining func(*Session) bool, nowh
 	return e
 }
 
-// pause reports whether the Core is still there after d.
+// pause waits for d, and reports whether the Core is still there.
 func (c *Core) pause(d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -377,8 +377,8 @@ func (s *Session) bound(server string) bool {
 	return strings.EqualFold(at, server) || strings.EqualFold(to, server)
 }
 
-// displace begins to take the player from a draining server to another one, unless he is on his way. It is false when there
-// is none.
+// displace begins to take the player from a draining server to another one, unless they are on their way. It returns
+// false when there is none.
 func (s *Session) displace(from string) bool {
 	if _, to := s.route.where.get(); to != "" {
 		return true
@@ -392,7 +392,7 @@ func (s *Session) displace(from string) bool {
 	}
 	s.post(letter{do: func() {
 		switch l := s.route.current; {
-		case s.route.attempt != nil || s.route.inflight != nil: // overtaken; where to is noted
+		case s.route.attempt != nil || s.route.inflight != nil: // overtaken; the destination is noted
 		case l == nil || !strings.EqualFold(l.name, from):
 			at, _ := s.route.where.get()
 			s.route.where.set(at, "")

@@ -497,7 +497,8 @@ func TestTurnedAway(t *testing.T) {
 		c.patience = ages
 		refused := &e.core.Counters.Switches.Refused
 		within(t, ages, func() bool { return refused.Load() == 2 }, "%d returns refused", func() []any { return []any{refused.Load()} })
-		e.player().post(letter{any: true, do: func() { e.player().SendChat(packet.Plain("so far")) }}) // behind what came of it
+		// Behind what came of it.
+		e.player().post(letter{any: true, do: func() { e.player().SendChat(packet.Plain("so far")) }})
 		var seen []string
 		count := func(want string) int {
 			return len(slices.DeleteFunc(slices.Clone(seen), func(s string) bool { return !strings.Contains(s, want) }))
@@ -585,8 +586,8 @@ func TestDrainNowhere(t *testing.T) {
 	c.moved(b)
 }
 
-// TestDrainRefused: who is refused by every other server stays, and the report says so; who loses the server on the way is
-// told that it was being emptied, and why nobody else took him.
+// TestDrainRefused: who is refused by every other server stays, and the report says so; who loses the server on the way
+// is told that it was being emptied, and why nobody else took him.
 func TestDrainRefused(t *testing.T) {
 	each(t, []int32{340, 767}, func(t *testing.T, protocol int32) {
 		full := func(b *fakeBackend) {

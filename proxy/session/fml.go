@@ -8,9 +8,9 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// Forge up to 1.12.2 shakes hands in play, before the join game: the server's hello, the client's, both lists of mods, the
-// server's registries, and acknowledgements of the phases. A client that has gone through it, or has met a server without
-// mods, begins anew only after a reset, which puts its registries back; and only when nothing is under way.
+// Forge up to 1.12.2 shakes hands in play, before the join game: the server's hello, the client's, both lists of mods,
+// the server's registries, and acknowledgements of the phases. A client that has gone through it, or has met a server
+// without mods, begins again only after a reset, which puts its registries back; and only when nothing is under way.
 
 const fmlChannel = "FML|HS"
 
@@ -22,7 +22,7 @@ const (
 
 var fmlResetMessage = []byte{0xfe, 0}
 
-// fmlStage is what a client of Forge up to 1.12.2 waits for.
+// fmlStage says what a client of Forge up to 1.12.2 waits for.
 type fmlStage uint8
 
 const (
@@ -68,8 +68,8 @@ func (s *Session) fmlReset() {
 	}
 }
 
-// greetsFML reports whether e belongs to the handshake of a backend that the player is on the way to: it comes before the
-// join game, and the client has to see it.
+// greetsFML reports whether e belongs to the handshake of a backend that the player is on the way to: it comes before
+// the join game, and the client has to see it.
 func (s *Session) greetsFML(l *link, e *relay.Event) bool {
 	if !s.fmlClient() || !s.foreign(l) || e.Packet != proto.CustomPayload || e.Channel == "" {
 		return false
@@ -77,14 +77,14 @@ func (s *Session) greetsFML(l *link, e *relay.Event) bool {
 	switch topicOf([]byte(e.Channel)) {
 	case fmlTopic:
 		return true
-	case registerTopic: // of a server with mods, which says so before its hello
+	case registerTopic: // a server with mods sends it before its hello
 		return l.begun || bytes.Contains(e.Data, []byte(fmlChannel))
 	}
 	return l.begun
 }
 
-// shake passes on a message of the handshake. With the first one the player leaves the backend it is on, whose registries
-// the client is about to lose.
+// shake passes on a message of the handshake. With the first one the player leaves the current backend, since the
+// client is about to lose its registries.
 func (s *Session) shake(l *link, e *relay.Event) relay.Verdict {
 	if !l.begun {
 		l.begun = true

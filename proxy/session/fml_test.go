@@ -159,8 +159,8 @@ func joinDimension(protocol int32, dimension int32) []byte {
 }
 
 // TestFML: a client of Forge up to 1.12.2 shakes hands with the first server, and after a reset with every other one
-// that does; it is sent the join game as it is, and a respawn into another dimension and back. Servers without mods need
-// nothing of it. What it says meanwhile reaches the server it has come to.
+// that does; it is sent the join game as it is, and a respawn into another dimension and back. Servers without mods
+// need nothing of it. What it says meanwhile reaches the server it has come to.
 func TestFML(t *testing.T) {
 	each(t, []int32{47, 110, 340}, func(t *testing.T, protocol int32) {
 		forge1, forge2, plain1, plain2 := newBackend(t, "forge1", nil), newBackend(t, "forge2", nil), newBackend(t, "plain1", nil), newBackend(t, "plain2", nil)
@@ -235,8 +235,8 @@ func TestFML(t *testing.T) {
 	})
 }
 
-// TestFMLBroken: a client whose handshake breaks off can be taken nowhere, and is told why; before the server's hello it
-// stays where it is.
+// TestFMLBroken: a client whose handshake breaks off can be taken nowhere, and is told why; before the server's hello
+// it stays where it is.
 func TestFMLBroken(t *testing.T) {
 	each(t, []int32{47, 340}, func(t *testing.T, protocol int32) {
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)

@@ -52,8 +52,8 @@ func framed(threshold int, id int32, body []byte) []byte {
 	return b.Bytes()
 }
 
-// captures are what real clients send from their first byte on: a look at the list, a login and a while in the game, and
-// an answer to a server that encrypts.
+// captures are what real clients send from their first byte on: a look at the list, a login and a while in the game,
+// and an answer to a server that encrypts.
 func captures(t testing.TB) (all [][]byte) {
 	t.Helper()
 	file, err := os.ReadFile("../packet/testdata/captures.jsonl")

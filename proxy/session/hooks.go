@@ -8,25 +8,25 @@ import (
 
 // Hooks decide about packets of the play state before they go on: commands, for instance.
 type Hooks interface {
-	// Wants lists the packets to decide about. It is asked once for each version and direction.
+	// Wants lists the packets to decide about. It is called once for each version and direction.
 	Wants(v *proto.Version, d proto.Dir) []proto.Packet
 	// Hook is called once for each player that has logged in. A nil Hook decides nothing.
 	Hook(p Player) Hook
 }
 
 // Hook decides for one player. All its methods are called from one goroutine, which must not be blocked: the player's
-// traffic waits. Bodies are what follows the packet id and valid during the call. A panic ends the player's session.
+// traffic waits. Bodies begin behind the packet id and are valid during the call. A panic ends the player's session.
 type Hook interface {
 	Serverbound(p proto.Packet, body []byte) Answer
-	// Clientbound gives the body that a backend's packet is to have; nil: its own.
+	// Clientbound returns a new body for a backend's packet; nil: its own.
 	Clientbound(p proto.Packet, body []byte) []byte
-	// Announce gives the body of a DeclareCommands for the client, when it is to have another one than it has; nil: not.
+	// Announce returns the body of a DeclareCommands for the client when its commands have changed; nil: they have not.
 	Announce() []byte
-	Reset() // what belonged to the backend is over: at each join game and each start of a configuration
+	Reset() // the backend's commands are over: at each join game and each start of a configuration
 	Close() // the player is gone; the last call
 }
 
-// Answer is what becomes of a client's packet. The zero Answer forwards it.
+// Answer says what to do with a client's packet. The zero Answer forwards it.
 type Answer struct {
 	Drop  bool         // it does not go on; implied by the others
 	Ack   []byte       // the body of a MessageAcknowledgement for the backend in its place
@@ -63,10 +63,10 @@ func (s *Session) hooked(e *relay.Event) relay.Verdict {
 	return relay.Handled
 }
 
-// Announce asks the hook of each player who is in play whether the player's commands have changed, and tells the client.
+// Announce asks the hook of each player in play whether the player's commands have changed, and tells the client.
 func (c *Core) Announce() {
 	for _, s := range c.players.all() {
-		s.post(letter{do: func() { // who has too much waiting is told with the next server
+		s.post(letter{do: func() { // a client with a full mailbox hears of it on the next server
 			if s.hook == nil {
 				return
 			}
@@ -78,9 +78,9 @@ func (c *Core) Announce() {
 	}
 }
 
-// Backchannel gets what backends say on the plugin channels that are between backends and proxies only, BungeeCord's.
-// Nothing on these reaches a client, and what clients send there is dropped. All calls for one player come from one
-// goroutine, which must not be blocked.
+// Backchannel gets messages of backends on plugin channels between backends and proxies: BungeeCord's. Nothing on these
+// reaches a client, and messages of clients there are dropped. All calls for one player come from one goroutine, which
+// must not be blocked.
 type Backchannel interface {
 	Message(from Backend, channel string, data []byte) // data is valid during the call
 	Joined(on Backend)                                 // once for each time the player has come to be on a server
@@ -90,8 +90,8 @@ type Backchannel interface {
 type Backend interface {
 	Server() string
 	Player() Player
-	// SendPlugin sends a plugin message to this very connection, with the conditions of Player.SendPlugin. When the connection is
-	// gone by then the message is lost.
+	// SendPlugin sends a plugin message to this very connection, with the conditions of Player.SendPlugin. If the
+	// connection is gone by then, the message is lost.
 	SendPlugin(channel string, data []byte) error
 }
 

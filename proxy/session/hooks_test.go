@@ -225,8 +225,8 @@ func TestToldByOthers(t *testing.T) {
 }
 
 // TestManySwitches: to and fro by a client that is quick, by one that takes its time and by one that never answers a
-// keep-alive, in each class of versions, and none of it leaves anything behind. A hundred times each, but for the slow one
-// without EARSHOT_LONG.
+// keep-alive, in each class of versions, and none of it leaves anything behind. A hundred times each, but for the slow
+// one without EARSHOT_LONG.
 func TestManySwitches(t *testing.T) {
 	for _, protocol := range []int32{340, 758, 763, 764, 765, 769, 775} {
 		for _, kind := range []string{"quick", "slow", "mute"} {

@@ -6,7 +6,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
-// Host is what those get who come by a host name, in place of what everybody gets.
+// Host holds the settings for one host name, in place of everybody's.
 type Host struct {
 	// Name is a host name, such as survival.example.net; with *. in front it stands for all names below it; * alone for
 	// all names, and for none. Case and a dot at the end do not matter. The most specific name decides: an exact one,
@@ -38,7 +38,7 @@ func newHosts(list []Host) (h hosts) {
 	return h
 }
 
-// find is the most specific entry for a cleaned name, nil when there is none.
+// find returns the most specific entry for a cleaned name, nil when there is none.
 func (h hosts) find(name string) *Host {
 	if e := h.exact[name]; e != nil {
 		return e
@@ -58,10 +58,10 @@ func (h hosts) find(name string) *Host {
 	}
 }
 
-// noHost is what everybody gets whose name is not in the settings.
+// noHost holds the settings of names that have none of their own.
 var noHost Host
 
-// byHost is what the settings say about the name by which the client came.
+// byHost returns the settings of the client's host name.
 func (s *Session) byHost() *Host {
 	if h := s.set().byName.find(s.client.host); h != nil {
 		return h
@@ -69,7 +69,7 @@ func (s *Session) byHost() *Host {
 	return &noHost
 }
 
-// tryList are the names of the servers that the player is to be sent to.
+// tryList returns the names of the servers to offer the player.
 func (s *Session) tryList() []string {
 	if list := s.byHost().Try; len(list) > 0 {
 		return list

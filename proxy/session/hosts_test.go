@@ -88,8 +88,8 @@ func TestHostNamesAgainstTheRule(t *testing.T) {
 	}
 }
 
-// TestForcedHosts: the name by which a player comes decides where he goes, whatever clients, mod loaders and proxies put
-// behind it; and where he goes next.
+// TestForcedHosts: the name by which a player comes decides where he goes, whatever clients, mod loaders and proxies
+// put behind it; and where he goes next.
 func TestForcedHosts(t *testing.T) {
 	lobby, survival, games := newBackend(t, "lobby", nil), newBackend(t, "survival", nil), newBackend(t, "games", nil)
 	e := newEnv(t, func(c *Config) {
@@ -234,8 +234,8 @@ func TestUnwantedHosts(t *testing.T) {
 	b.next()
 }
 
-// TestReloadReachesThoseWhoAreOn: which servers a player may go to is looked up when he needs one: other lists, other names
-// for the same server, other entries for his host and other addresses count for those who are on already.
+// TestReloadReachesThoseWhoAreOn: which servers a player may go to is looked up when he needs one: other lists, other
+// names for the same server, other entries for his host and other addresses count for those who are on already.
 func TestReloadReachesThoseWhoAreOn(t *testing.T) {
 	for name, change := range map[string]func(s *Settings, a, d *fakeBackend){
 		"another list": func(s *Settings, a, d *fakeBackend) { s.Try = []string{"d"} },
@@ -273,7 +273,8 @@ func TestReloadReachesThoseWhoAreOn(t *testing.T) {
 	}
 }
 
-// TestServerWithAnotherAddress: a server that has got another address is another one: whoever is on it can go there, once.
+// TestServerWithAnotherAddress: a server that has got another address is another one: whoever is on it can go there,
+// once.
 func TestServerWithAnotherAddress(t *testing.T) {
 	each(t, []int32{47, 763, 764, 775}, func(t *testing.T, protocol int32) {
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)

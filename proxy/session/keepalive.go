@@ -6,8 +6,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// keepAlives are the questions a backend asked the client and the client has not answered: the newest 32, so that a
-// backend that never waits costs nothing.
+// keepAlives are a backend's questions that the client has not answered: the newest 32, so that a backend that never
+// waits costs nothing.
 type keepAlives struct {
 	asked [32]question
 	next  int

@@ -10,8 +10,8 @@ import (
 )
 
 // TestLargest: what the game can frame arrives, both ways and whatever the compression on either side; what one side
-// takes only compressed and the other does not compress is the sender's fault, and nobody else's: a client is told so and
-// keeps no other player from anything, and a player whose server sent it goes on to the next one.
+// takes only compressed and the other does not compress is the sender's fault, and nobody else's: a client is told so
+// and keeps no other player from anything, and a player whose server sent it goes on to the next one.
 func TestLargest(t *testing.T) {
 	plain := func(size int) []byte { return bytes.Repeat([]byte("mods "), size)[:size-2] } // 2: the id 0xf0
 	for _, c := range []struct {

@@ -45,8 +45,8 @@ func TestShutdownInEveryPhase(t *testing.T) {
 	e.ended(EndShutdown, 1)
 }
 
-// TestShutdownUnderLoad: full sockets, a client that takes nothing and a client that never hangs up change nothing about
-// the time a shutdown takes.
+// TestShutdownUnderLoad: full sockets, a client that takes nothing and a client that never hangs up change nothing
+// about the time a shutdown takes.
 func TestShutdownUnderLoad(t *testing.T) {
 	var wg sync.WaitGroup
 	t.Cleanup(wg.Wait) // the last of the clean-up

@@ -8,7 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// watchers are all that observe. Each is shown what it wants, and nothing that only others want.
+// watchers are all observers. Each is shown what it wants, and nothing that only others want.
 type watchers struct {
 	list []Watch
 	done sync.Map // *proto.Version to []*wants, in the order of list; what a Watch wants of a version never changes
@@ -28,7 +28,7 @@ func index(second bool) int {
 	return 0
 }
 
-// wants lists what any of them wants.
+// wants lists the packets that any of them wants.
 func (w *watchers) wants(v *proto.Version, s proto.State, d proto.Dir) (all []proto.Packet) {
 	for _, one := range w.list {
 		all = append(all, one.Wants(v, s, d)...)
@@ -36,7 +36,7 @@ func (w *watchers) wants(v *proto.Version, s proto.State, d proto.Dir) (all []pr
 	return all
 }
 
-// watch returns what observes a player, nil if nobody does.
+// watch returns the observers of a player, nil if there are none.
 func (w *watchers) watch(p Player, v *proto.Version) Observer {
 	var all observers
 	for i, one := range w.list {
@@ -73,7 +73,7 @@ func (w *watchers) of(v *proto.Version) []*wants {
 	return done.([]*wants)
 }
 
-// observers are all that observe one player.
+// observers observe one player.
 type observers []observer
 
 type observer struct {
@@ -103,7 +103,7 @@ func (all observers) Serverbound(s proto.State, p proto.Packet, body []byte) {
 	}
 }
 
-// Close closes all of them, whatever becomes of one.
+// Close closes all of them, even when one panics.
 func (all observers) Close() {
 	if len(all) > 0 {
 		defer all[1:].Close()
@@ -111,10 +111,10 @@ func (all observers) Close() {
 	}
 }
 
-// owners are all that own plugin channels. Of two that own the same one, the first gets its messages.
+// owners are all owners of plugin channels. Of two that own the same one, the first gets its messages.
 type owners []Channels
 
-// of returns who owns a channel, or nil.
+// of returns the owner of a channel, or nil.
 func (all owners) of(channel []byte) Channels {
 	for _, c := range all {
 		if c.Owns(string(channel)) {
@@ -136,7 +136,7 @@ func (all owners) joined(p Player) {
 	}
 }
 
-// left tells all of them, whatever becomes of one.
+// left tells all of them, even when one panics.
 func (all owners) left(p Player) {
 	if len(all) > 0 {
 		defer all[1:].left(p)

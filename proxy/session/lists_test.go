@@ -7,8 +7,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// TestSeveralObservers: each sees what it wants, and not what only another one wants; one that panics at the end does not
-// keep the end from the others.
+// TestSeveralObservers: each sees what it wants, and not what only another one wants; one that panics at the end does
+// not keep the end from the others.
 func TestSeveralObservers(t *testing.T) {
 	b := newBackend(t, "lobby", nil)
 	wants := func(in proto.Packet, out ...proto.Packet) func(*proto.Version, proto.State, proto.Dir) []proto.Packet {
@@ -65,8 +65,8 @@ func (nobody) Wants(*proto.Version, proto.State, proto.Dir) []proto.Packet {
 }
 func (nobody) Watch(Player) Observer { return nil }
 
-// TestSeveralOwnersOfChannels: a message goes to who owns its channel, the first of two, and everything else to all; what
-// none owns crosses the proxy.
+// TestSeveralOwnersOfChannels: a message goes to who owns its channel, the first of two, and everything else to all;
+// what none owns crosses the proxy.
 func TestSeveralOwnersOfChannels(t *testing.T) {
 	first, second := &recorder{}, &recorder{prefix: "other:"}
 	third := &recorder{prefix: "other:up"}

@@ -58,7 +58,7 @@ func (s *Session) forward(names []string, handshake frame.Frame) {
 	}
 }
 
-// passed is a Session as the connection that is passed on, to one of some servers, sees it.
+// passed is a Session in the role of a connection that is passed on to one of some servers.
 type passed struct {
 	s     *Session
 	names []string
@@ -72,7 +72,7 @@ func (p passed) Next(untried func(*backend.Server) bool) *backend.Server {
 	return b
 }
 
-// Dialed notes where the connection went, so that it counts among those who are there.
+// Dialed notes the connection's server, so that it counts there.
 func (p passed) Dialed(ctx context.Context, b *backend.Server, err error) {
 	c := p.s.core
 	if err == nil {

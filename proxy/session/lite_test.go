@@ -86,8 +86,8 @@ func liteEnv(t testing.TB, change func(*Config), servers ...backend.Server) *env
 	})
 }
 
-// TestLiteBytes: every byte from the handshake on gets to the first server that can be reached, as it was, and back, and
-// each side can finish after the other has.
+// TestLiteBytes: every byte from the handshake on gets to the first server that can be reached, as it was, and back,
+// and each side can finish after the other has.
 func TestLiteBytes(t *testing.T) {
 	up, down := make([]byte, 3<<20), make([]byte, 2<<20)
 	r := rand.NewChaCha8([32]byte{})

@@ -363,7 +363,8 @@ func TestFirstPacket(t *testing.T) {
 	e.ended(EndGarbage, uint64(len(bad)))
 }
 
-// TestGates: throttled logins hear why, throttled pings and too many strangers hear nothing; all before anything costly.
+// TestGates: throttled logins hear why, throttled pings and too many strangers hear nothing; all before anything
+// costly.
 func TestGates(t *testing.T) {
 	var asked atomic.Int32
 	e := newEnv(t, func(c *Config) {
@@ -402,8 +403,8 @@ func TestGates(t *testing.T) {
 	e.ended(EndCrowded, 1)
 }
 
-// TestSilentStrangersMakeRoom: whoever has been silent for the longest, in whatever stage, goes for a newcomer, who gets in;
-// and is told, as soon as there is a language for it. Nobody goes whom something else keeps waiting.
+// TestSilentStrangersMakeRoom: whoever has been silent for the longest, in whatever stage, goes for a newcomer, who
+// gets in; and is told, as soon as there is a language for it. Nobody goes whom something else keeps waiting.
 func TestSilentStrangersMakeRoom(t *testing.T) {
 	b := newBackend(t, "lobby", nil)
 	for stage, begin := range map[string]func(e *env) *peer{
@@ -582,7 +583,8 @@ func TestDuplicateStorm(t *testing.T) {
 				if mode == "online" {
 					online(t, auth.Config{Timeout: never})(c)
 				}
-				c.Settings.Timeouts.Replace, c.Settings.Timeouts.Login = never, never // a busy machine is not what this is about
+				// For busy machines.
+				c.Settings.Timeouts.Replace, c.Settings.Timeouts.Login = never, never
 				c.Log = nil
 			}, b)
 			b.serve(func(p *peer) { p.sink() })

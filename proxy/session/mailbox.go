@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// Bounds of what other goroutines may ask of a player at a time, and of what waits until the client is in play.
+// Bounds of the requests of other goroutines to one player, and of those that wait until the client is in play.
 const (
 	maxMail      = 256
 	maxMailBytes = 2 << 20
@@ -16,10 +16,10 @@ var (
 	errGone     = refusal("the player has left", "player-gone")
 )
 
-// letter is one thing that other goroutines want of the session.
+// letter is one request of another goroutine to the session.
 type letter struct {
 	bytes int    // that do holds
-	any   bool   // in whatever state the client is; else only in play
+	any   bool   // in any state of the client; else only in play
 	do    func() // by the owner
 }
 
@@ -73,14 +73,14 @@ func (m *mailbox) wake() {
 	}
 }
 
-// orders is the order to leave, nil when there is none.
+// orders returns the order to leave, nil when there is none.
 func (m *mailbox) orders() *leave {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.leave
 }
 
-// next takes the first letter that can be done out of the box; ok is false when there is none.
+// next takes the first letter out of the box that can be done now; ok is false when there is none.
 func (m *mailbox) next(playing bool) (l letter, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

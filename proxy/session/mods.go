@@ -11,11 +11,11 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// Forge of 1.13 to 1.20.1 compares mods and registries while the client logs in, by login plugin requests. A client is
-// asked by the first backend it comes to, and gets its login success only then. When it goes on to another, it is in
-// play and cannot be asked again: what it answered is said again, as far as the other backend asks the same.
+// Forge of 1.13 to 1.20.1 compares mods and registries while the client logs in, by login plugin requests. The first
+// backend asks the client, which gets its login success only then. On the way to another backend it is in play and
+// cannot be asked again: its first answers are repeated, as far as the other backend asks the same.
 
-// Bounds of what is kept of that.
+// Bounds of these answers.
 const (
 	maxQuestions   = 4096
 	maxAnswerBytes = 2 << 20
@@ -30,10 +30,10 @@ const (
 	forgeConfig    = 4
 )
 
-// errOtherMods is a backend with a question that the client has not answered and cannot answer any more.
+// errOtherMods is the fault of a backend that asks a new question when the client can be asked no more.
 var errOtherMods = errors.New("it asks the player's mod loader what that has not been asked at login; give it the same mods and registries as the servers in try, or let players join it first")
 
-// query is what a backend that is being dialled asks the client.
+// query is a question to the client from a backend that is being dialled.
 type query struct {
 	packet.LoginPluginRequest
 	answer  func(packet.LoginPluginResponse)
@@ -43,9 +43,9 @@ type query struct {
 // queryKey tells queries apart that may have different answers.
 type queryKey [sha256.Size]byte
 
-// key: the client's list of mods is the same whatever the server's is, and a config file is only acknowledged.
-// Everything else is the same question only when it is the same to the last byte: a client must not go on with the
-// registries of another server.
+// key returns the query's key. The client's list of mods is the same for every server, and a config file is only
+// acknowledged. Any other question is the same only when it is the same to the last byte: a client must not go on with
+// the registries of another server.
 func (q *query) key() queryKey {
 	what := q.Data
 	if r := field.NewReader(q.Data); q.Channel == forgeQuestions && string(r.StringBytes(field.MaxString)) == forgeHandshake {
@@ -63,7 +63,7 @@ func (q *query) key() queryKey {
 	return sha256.Sum256(append(append([]byte(q.Channel), 0), what...))
 }
 
-// mods is what became of the questions to the client.
+// mods holds the questions to the client and their answers.
 type mods struct {
 	asked   int32               // ids used
 	open    map[int32]openQuery // by our id; some stay without an answer
@@ -86,8 +86,8 @@ func (m *mods) begin() {
 	}
 }
 
-// asksFirst reports whether backends have questions to the client before its login success. Of a version that nobody
-// knows they may have some, and it is the only time at which anything can be said to it.
+// asksFirst reports whether backends have questions to the client before its login success. For an unknown version they
+// may have some, and nothing can be said to such a client later.
 func (s *Session) asksFirst() bool {
 	return s.relayed() || s.client.marker != "" && s.client.version.Has(proto.NamespacedChannels) && !s.client.version.HasConfiguration()
 }
@@ -108,7 +108,7 @@ func (s *Session) ask(q packet.LoginPluginRequest, answer func(packet.LoginPlugi
 	}
 }
 
-// asks decides a backend's question.
+// asks decides about a backend's question.
 func (s *Session) asks(q *query) error {
 	m, key := &s.client.mods, q.key()
 	if s.client.out == proto.Login {
@@ -140,7 +140,7 @@ func (s *Session) asks(q *query) error {
 	return backend.ErrNotUnderstood
 }
 
-// modsAnswer is what the client says while it waits for its login success.
+// modsAnswer handles the client's packets while it waits for its login success.
 func (s *Session) modsAnswer(e *relay.Event) relay.Verdict {
 	if e.Packet != proto.LoginPluginResponse {
 		return s.violation("packet %d before the login is over", e.ID)
@@ -194,8 +194,8 @@ func (s *Session) straggler(e *relay.Event) bool {
 	return true
 }
 
-// catchUp is the first frame of a client since welcome. The client's reader, which waited for bytes, learns only now
-// that the login is over. Answers to a backend that was given up may still come before that.
+// catchUp handles the first frame of a client after welcome. The client's reader, which waited for bytes, learns only
+// now that the login is over. Answers to a backend that was given up may still come before that.
 func (s *Session) catchUp(e *relay.Event) relay.Verdict {
 	if s.straggler(e) {
 		return relay.Handled

@@ -10,7 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// own is the owner: from login success to the end all that happens to the session happens here, one thing at a time.
+// own runs the owner: from login success to the end everything that happens to the session happens here, one thing at a
+// time.
 func (s *Session) own() {
 	s.timers.clock = time.NewTimer(time.Hour)
 	defer s.timers.clock.Stop()
@@ -59,7 +60,7 @@ func (s *Session) take(e *relay.Event) {
 	e.Pump.Answer(v)
 }
 
-// fromClient hands a frame to the handler of the state in which the client sent it.
+// fromClient hands a frame to the handler of the client's state.
 func (s *Session) fromClient(e *relay.Event) relay.Verdict {
 	if e.Pump.State() != s.client.in {
 		return s.catchUp(e)
@@ -74,15 +75,15 @@ func (s *Session) fromClient(e *relay.Event) relay.Verdict {
 	}
 }
 
-// fromBackend likewise. What a backend that was given up still had to say is dropped.
+// fromBackend does the same for a backend's frame. It drops frames of a backend that was given up.
 func (s *Session) fromBackend(e *relay.Event) relay.Verdict {
 	l := s.route.readBy(e.Pump)
 	if l == nil {
 		return relay.Handled
 	}
 	if e.Pump.Dest() == nil {
-		// The client is in another state than the backend thinks, or still in another one's world. There is no telling
-		// what it would make of this.
+		// The client is in another state than the backend thinks, or still in another one's world. Nobody knows what it
+		// would make of this.
 		entering := l == s.route.inflight && !s.client.version.HasConfiguration() && (e.Packet == proto.JoinGame || e.Packet == proto.SetCompression)
 		if s.greetsFML(l, e) {
 			return s.shake(l, e)
@@ -100,7 +101,7 @@ func (s *Session) fromBackend(e *relay.Event) relay.Verdict {
 	return s.backendPlay(l, e)
 }
 
-// finished is the end of one side's stream.
+// finished handles the end of one side's stream.
 func (s *Session) finished(p *relay.Pump, err error) {
 	var bad frame.Violation
 	if p != s.client.pump {
@@ -123,7 +124,7 @@ func (s *Session) finished(p *relay.Pump, err error) {
 		return
 	}
 	switch {
-	case s.client.mail.orders() != nil: // the watchdog's, or whoever's: it says why better than the error does
+	case s.client.mail.orders() != nil: // the watchdog's, or another's: it says why better than the error does
 		s.deliver()
 	case errors.As(err, &bad):
 		s.violation("%s", string(bad))
@@ -135,7 +136,7 @@ func (s *Session) finished(p *relay.Pump, err error) {
 	}
 }
 
-// unwritable is a failed write to one side.
+// unwritable handles a failed write to one side.
 func (s *Session) unwritable(to *relay.Outlet, err error) {
 	if to.Writer == s.client.w {
 		s.end(unreachable(err), s.because("kick-timeout"))
@@ -168,8 +169,8 @@ func (s *Session) toBackend(l *link, p proto.Packet, body []byte) {
 	}
 }
 
-// pass sends a held frame on as the wire bytes that it is, where they are valid, and reports whether the session goes
-// on. It is for frames that must be out before the owner does the next thing.
+// pass sends a held frame on as the same wire bytes, where they are valid, and reports whether the session goes on. It
+// is for frames that must be out before the owner does the next thing.
 func (s *Session) pass(e *relay.Event, to *relay.Outlet) bool {
 	switch err := e.Pump.Send(e, to); {
 	case err == frame.Unframeable:
@@ -180,8 +181,8 @@ func (s *Session) pass(e *relay.Event, to *relay.Outlet) bool {
 	return s.ending == endNone
 }
 
-// direct decides where frames go without being asked about: to the other side whenever both are in the same state. It is
-// called after every change of a state.
+// direct decides where frames go by themselves: to the other side whenever both are in the same state. It is called
+// after every change of a state.
 func (s *Session) direct() {
 	if s.greeted {
 		s.client.pump.Allow(s.allowance())
@@ -201,19 +202,20 @@ func (s *Session) direct() {
 	}
 }
 
-// foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are about.
+// foreign reports whether l's join game has to be waited for: the client is in another world than l's packets are
+// about.
 func (s *Session) foreign(l *link) bool {
 	return l == s.route.inflight && s.screen.joined && !s.client.version.HasConfiguration()
 }
 
-// deliver does what other goroutines have asked for, as far as the client is in a state for it.
+// deliver does the requests of other goroutines that the client's state allows.
 func (s *Session) deliver() {
 	if o := s.client.mail.orders(); o != nil {
 		s.end(o.ending, o.reason)
 		return
 	}
 	for s.ending == endNone {
-		l, ok := s.client.mail.next(s.screen.playing) // the configuration has no place for most; joining calls again
+		l, ok := s.client.mail.next(s.screen.playing) // configuration has no place for most; joining calls again
 		if !ok {
 			return
 		}
@@ -221,7 +223,7 @@ func (s *Session) deliver() {
 	}
 }
 
-// owner is a Session as its pumps see it.
+// owner is a Session in the role that its pumps see.
 type owner Session
 
 var _ relay.Owner = (*owner)(nil)

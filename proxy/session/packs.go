@@ -10,21 +10,21 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// maxPacks is how many resource packs of a client are remembered; far more than any server sends.
+// maxPacks bounds the resource packs of a client that are remembered; far more than any server sends.
 const maxPacks = 64
 
 // pack is a resource pack that the client was told to load.
 type pack struct {
 	packet.ResourcePack
-	from    *link // who asked for it
+	from    *link // the backend that asked for it
 	ours    bool  // and has its answer already: this proxy sent it again, to a client that had forgotten it
-	orphan  bool  // who asked for it is gone
+	orphan  bool  // the backend that asked for it is gone
 	removed bool  // and so is the pack, before it was answered
 	step    packStep
 	body    []byte // the whole packet, in 1.20.2
 }
 
-// packStep is how far the client has said to be with a pack.
+// packStep says how far the client is with a pack.
 type packStep uint8
 
 const (
@@ -33,11 +33,11 @@ const (
 	packLoaded
 )
 
-// packs are the client's resource packs, in the order in which they were sent. Clients of before 1.20.3 have one at a
-// time, and their answers do not say which they are about.
+// packs are the client's resource packs, in the order in which they were sent. Clients before 1.20.3 have one at a
+// time, and their answers do not name it.
 type packs struct {
 	list []pack
-	last *pack // what a 1.20.2 client had loaded before the configuration that made it forget
+	last *pack // a 1.20.2 client's pack before the configuration that made it forget
 }
 
 // push remembers a pack that the client is being told to load.
@@ -62,7 +62,7 @@ func (k *packs) loaded(p packet.ResourcePack) *pack {
 	return nil
 }
 
-// about finds the pack that an answer is about, which is one without a final answer; -1: none.
+// about finds the pack of an answer: one without a final answer; -1: none.
 func (k *packs) about(protocol int32, a packet.PackAnswer) int {
 	find := func(ok func(*pack) bool) int {
 		for i := range k.list {
@@ -81,8 +81,9 @@ func (k *packs) about(protocol int32, a packet.PackAnswer) int {
 		}
 		return find(func(p *pack) bool { return p.Hash == a.Hash })
 	}
-	// Nothing but the order tells packs apart. The question whether to load a pack goes unanswered when the client changes
-	// worlds while it is on the screen; a pack whose download has begun gets its second answer wherever the player is.
+	// Nothing but the order tells packs apart. The question whether to load a pack goes unanswered when the client
+	// changes worlds while it is on the screen; a pack whose download has begun gets its second answer wherever the
+	// player is.
 	second := a.Status == packet.PackLoaded || a.Status == packFailed
 	for _, ok := range []func(*pack) bool{
 		func(p *pack) bool { return second && p.step == packAccepted },
@@ -97,10 +98,10 @@ func (k *packs) about(protocol int32, a packet.PackAnswer) int {
 	return -1
 }
 
-// packFailed is a download that failed, in the versions whose answers are only four.
+// packFailed is a failed download, in the versions with only four answers.
 const packFailed packet.PackStatus = 2
 
-// answer notes what the client said about pack i.
+// answer notes the client's answer about pack i.
 func (k *packs) answer(protocol int32, i int, status packet.PackStatus) {
 	p := &k.list[i]
 	switch status {
@@ -130,7 +131,7 @@ func (k *packs) remove(id uuid.UUID, all bool) {
 	k.list = slices.DeleteFunc(k.list, func(p pack) bool { return p.removed && p.step == packLoaded })
 }
 
-// orphan notes that a backend is gone. What the client still has to say about its packs is for nobody.
+// orphan notes that a backend is gone. Later answers about its packs are for nobody.
 func (k *packs) orphan(l *link) {
 	for i := range k.list {
 		if p := &k.list[i]; p.from == l {
@@ -142,8 +143,8 @@ func (k *packs) orphan(l *link) {
 	}
 }
 
-// packPushed is a backend that wants the client to load a pack. One that the client has loaded is answered for it, since
-// loading it once more would stop the game for seconds.
+// packPushed handles a backend that wants the client to load a pack. If the client has loaded it, packPushed answers
+// for it, since loading it once more would stop the game for seconds.
 func (s *Session) packPushed(l *link, e *relay.Event) relay.Verdict {
 	r, err := packet.ParseResourcePack(s.client.protocol, e.Body)
 	if err != nil {
@@ -169,10 +170,10 @@ func (s *Session) packPushed(l *link, e *relay.Event) relay.Verdict {
 	return relay.Forward
 }
 
-// maxPackBody bounds what is kept of a pack's packet: address, hash and a prompt of reasonable length.
+// maxPackBody bounds the bytes of a pack's packet that are kept: address, hash and a prompt of reasonable length.
 const maxPackBody = 8 << 10
 
-// packRemoved is a backend that wants the client to unload a pack, or all of them.
+// packRemoved handles a backend that wants the client to unload a pack, or all of them.
 func (s *Session) packRemoved(e *relay.Event) relay.Verdict {
 	id, all, err := packet.ParsePackRemoval(e.Body)
 	if err != nil {
@@ -183,8 +184,8 @@ func (s *Session) packRemoved(e *relay.Event) relay.Verdict {
 	return relay.Forward
 }
 
-// packAnswered is what the client says about a pack. It is for the backend that asked, in whatever state that is, and for
-// nobody else: a server throws out a client that answers what it was not asked.
+// packAnswered handles the client's answer about a pack. It is for the backend that asked, in whatever state that is,
+// and for nobody else: a server throws out a client that answers without being asked.
 func (s *Session) packAnswered(e *relay.Event) relay.Verdict {
 	a, err := packet.ParsePackAnswer(s.client.protocol, e.Body)
 	if err != nil {
@@ -218,7 +219,7 @@ func (s *Session) unloadPacks() {
 	}
 }
 
-// forgetPacks is a 1.20.2 client at the start of a configuration: it unloads its pack.
+// forgetPacks notes that a 1.20.2 client unloads its pack at the start of a configuration.
 func (s *Session) forgetPacks() {
 	if !s.client.version.Has(proto.PacksLostInConfiguration) {
 		return
@@ -231,8 +232,8 @@ func (s *Session) forgetPacks() {
 	s.screen.packs.list = slices.DeleteFunc(s.screen.packs.list, func(p pack) bool { return p.step == packLoaded })
 }
 
-// restorePack sends a 1.20.2 client the pack it has forgotten, when it is back with the server that sent it, or when packs
-// are to be kept.
+// restorePack sends a 1.20.2 client the pack it has forgotten, when it is back with the server that sent it, or when
+// packs are to be kept.
 func (s *Session) restorePack() {
 	p := s.screen.packs.last
 	s.screen.packs.last = nil

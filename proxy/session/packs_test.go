@@ -114,7 +114,8 @@ func TestPackOrigin(t *testing.T) {
 			t.Errorf("packs unloaded: %v, want %v", gone, want)
 		}
 		two.pushed(c, s)
-		c.send(proto.ResourcePackReceive, one.answer(packet.PackLoaded)) // the download that had begun on the other server
+		// The download that had begun on the other server.
+		c.send(proto.ResourcePackReceive, one.answer(packet.PackLoaded))
 		silent(c, s)
 		two.answered(c, s, packet.PackAccepted)
 		if protocol >= 765 {

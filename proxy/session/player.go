@@ -18,14 +18,14 @@ type Player interface {
 	Name() string
 	Protocol() int32
 	RemoteAddr() netip.AddrPort // as a trusted PROXY header says, never IPv4-mapped
-	Host() string               // the host name the client typed: without markers, port and trailing dots, in lower case
+	Host() string               // as typed, but without markers, port and trailing dots, in lower case
 	Port() uint16               // the port the client typed
 	Online() bool               // the session server, or Geyser, vouched for the account
-	// Relayed tells whether the player's version of the game is not known, so that all that is done for them is to pass on
-	// what they and their server say. Nothing can be sent to such a player.
+	// Relayed tells whether the player's version of the game is unknown. Then the proxy only passes on the words of the
+	// player and their server, and nothing can be sent to the player.
 	Relayed() bool
-	// SendPlugin sends a plugin message to the client, or keeps it until the client is in play. It fails when too much is
-	// waiting or the player has left. data is not kept.
+	// SendPlugin sends a plugin message to the client, or keeps it until the client is in play. It fails when too much
+	// is waiting or the player has left. data is not kept.
 	SendPlugin(channel string, data []byte) error
 	// ActionBar shows a line of plain text above the hot bar, with the same conditions as SendPlugin.
 	ActionBar(text string) error
@@ -34,13 +34,13 @@ type Player interface {
 	Server() string      // the server the player is on; empty: none, or between two
 	Ping() time.Duration // how long the client took to answer the last keep-alive; 0: not known yet
 	Locale() string      // as the client says, de_at; empty: not known
-	// Connect begins to take the player to another server. An error says that it does not even begin: there is no such
-	// server, or the player is there or on the way already. Of what goes wrong later the player is told.
+	// Connect begins to take the player to another server. It fails when it cannot even begin: there is no such server,
+	// or the player is there or on the way already. The player is told of later failures.
 	Connect(server string) error
 	// Transfer tells a client of 1.20.5 or later to leave for another address, with the same conditions as SendPlugin.
 	Transfer(host string, port uint16) error
-	// ToServer sends a plugin message to the server the player is on, as if the client had. It fails when there is none
-	// or too much is waiting.
+	// ToServer sends a plugin message to the player's server, as if the client had. It fails when there is none or too
+	// much is waiting.
 	ToServer(channel string, data []byte) error
 	// Disconnect ends the session, telling the client why. Only the first reason counts.
 	Disconnect(reason string)
@@ -74,7 +74,7 @@ func (s *Session) Online() bool { return s.client.online }
 // Transferred reports whether another server sent the player here.
 func (s *Session) Transferred() bool { return s.client.transfer }
 
-// Properties are the player's profile properties, such as the skin. The caller must not change them.
+// Properties returns the player's profile properties, such as the skin. The caller must not change them.
 func (s *Session) Properties() []packet.Property { return s.client.properties }
 
 // Relayed implements [Player].
@@ -91,7 +91,7 @@ func (s *Session) Locale() string {
 	return ""
 }
 
-// Mods are the mods of a client of Forge up to 1.12.2, as it has told the server; nil of any other.
+// Mods returns the mods of a client of Forge up to 1.12.2, as it has told the server; nil for any other.
 func (s *Session) Mods() []packet.ForgeMod {
 	if m := s.client.forgeMods.Load(); m != nil {
 		return *m
@@ -116,7 +116,7 @@ func (s *Session) SendChat(t packet.Text) error {
 	return s.postPacket(p, body)
 }
 
-// tell is SendChat for the session's own words; when too much waits they are the least that is lost.
+// tell does as SendChat, for the session's own words. When too much is waiting, they matter least.
 func (s *Session) tell(t packet.Text) { s.SendChat(t) }
 
 // Transfer implements [Player].

@@ -8,11 +8,10 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// maxOpen is how many questions of one kind a backend may have open. It forgets the oldest for another.
+// maxOpen bounds a backend's open questions of one kind. A new one replaces the oldest.
 const maxOpen = 64
 
-// questions are what a backend asked the client and the client has not answered, oldest first, each as what the answer
-// repeats.
+// questions are a backend's questions that the client has not answered, oldest first, each as the answer repeats it.
 type questions []string
 
 func (q *questions) ask(key string) {
@@ -31,11 +30,11 @@ func (q *questions) answer(key string) bool {
 	return i >= 0
 }
 
-// cookieKey is the name of the cookie that a request or a response is about, both of which begin with it.
+// cookieKey returns the name of the cookie of a request or a response; both begin with it.
 func cookieKey(body []byte) string { return field.NewReader(body).String(field.MaxString) }
 
-// replied is the client's answer to a question that a backend asked. It is for that backend: the one the player has come
-// to has asked nothing.
+// replied handles the client's answer to a backend's question. It is for that backend: the player's new one has asked
+// nothing.
 func (s *Session) replied(e *relay.Event, key string, open func(*link) *questions) relay.Verdict {
 	for l := range s.route.links() {
 		if open(l).answer(key) {
@@ -45,8 +44,8 @@ func (s *Session) replied(e *relay.Event, key string, open func(*link) *question
 	return s.give(nil, e)
 }
 
-// give passes a client's answer on to the backend that it is for, in the state that backend is in. No backend: it is for
-// one that is gone, or for nobody.
+// give passes a client's answer on to its backend, in the state that backend is in. A nil backend is gone, or never
+// asked.
 func (s *Session) give(l *link, e *relay.Event) relay.Verdict {
 	if !s.route.has(l) {
 		s.core.Counters.Dropped[proto.Serverbound].Add(1)

@@ -9,8 +9,8 @@ type Refusal struct {
 
 func refusal(err, key string, named ...string) *Refusal { return &Refusal{err, key, named} }
 
-// Error is for logs.
+// Error returns the error for logs.
 func (r *Refusal) Error() string { return r.err }
 
-// Told is the key of the text, and names and values in turn.
+// Told returns the key of the text, and names and values in turn.
 func (r *Refusal) Told() (key string, named []string) { return r.key, r.named }

@@ -8,8 +8,8 @@ import (
 )
 
 // registry holds the players by UUID and by lower-case name. Both entries are made and removed in one critical section,
-// and a session removes only entries that are its own: otherwise a refused newcomer would take the real player off the
-// list, who could then be joined twice.
+// and a session removes only its own entries. Else a refused newcomer would take the real player off the list, who
+// could then be joined twice.
 type registry struct {
 	mu     sync.Mutex
 	byID   map[uuid.UUID]*Session
@@ -48,7 +48,7 @@ func (r *registry) release(s *Session, id uuid.UUID, name string) {
 	}
 }
 
-// all is a snapshot of the players, in no order.
+// all returns the players, in no order.
 func (r *registry) all() []*Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +76,7 @@ func (r *registry) len() int {
 	return len(r.byID)
 }
 
-// get finds a player by UUID, nil when there is none.
+// get finds a player by UUID; nil: there is none.
 func (r *registry) get(id uuid.UUID) *Session {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -7,19 +7,19 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// A client of a release that came out after this program: its handshake, status and login are taken to be those of the
-// newest version that is known, since they rarely change. What follows is not known, so it is relayed as frames that
-// nobody opens, to the first server that takes the player. Nothing can be said to such a client once its login is over,
-// and it cannot be taken to another server, because nobody knows the packets for that. So it waits for its login success
-// until a server has it, and is told of every failure in the login state.
+// A client may be of a release that came out after this program. Its handshake, status and login are taken to be those
+// of the newest known version, since they rarely change. The rest is unknown, so it is relayed as frames that nobody
+// opens, to the first server that takes the player. Nothing can be said to such a client once its login is over, and it
+// cannot be taken to another server, because nobody knows the packets for that. So it waits for its login success until
+// a server has it, and is told of every failure in the login state.
 
-// relayed reports whether the client's version is one that nobody knows.
+// relayed reports whether the client's version is unknown.
 func (s *Session) relayed() bool { return s.client.version != nil && s.client.version.Blind() }
 
-// errRelayed is whatever would need packets of a version that nobody knows.
+// errRelayed refuses what would need packets of an unknown version.
 var errRelayed = refusal("the player's version of the game is not known here, so that nothing can be sent to them", "relayed")
 
-// misfit is a login that is not as its version has it. Of a version that nobody knows that is no fault of the client's.
+// misfit handles a login that is not as its version has it. With an unknown version the client is not at fault.
 func (s *Session) misfit(what string) bool {
 	if !s.relayed() {
 		return s.garbage(what)
@@ -36,7 +36,7 @@ func (s *Session) misfit(what string) bool {
 func (s *Session) relay() relay.Verdict {
 	l := s.route.inflight
 	if l == nil {
-		s.end(EndBackendLost, plain("")) // it went between the login success and this
+		s.end(EndBackendLost, plain("")) // the server was lost between the login success and this
 		return relay.Handled
 	}
 	c := &s.core.Counters.Relayed

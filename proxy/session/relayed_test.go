@@ -226,7 +226,7 @@ func TestUnknownVersionPolicy(t *testing.T) {
 		protocol int32
 		takes    map[Unknown]bool
 	}{
-		{-1, nil}, {0, nil}, {46, nil}, {48, nil}, {500, nil}, {proto.Max, nil}, // the last is known, which is another matter
+		{-1, nil}, {0, nil}, {46, nil}, {48, nil}, {500, nil}, {proto.Max, nil}, // the last is known: another matter
 		{proto.Max + 1, map[Unknown]bool{UnknownPass: true, UnknownSnapshots: true}},
 		{99999, map[Unknown]bool{UnknownPass: true, UnknownSnapshots: true}},
 		{1 << 30, map[Unknown]bool{UnknownSnapshots: true}}, {1<<30 + 400, map[Unknown]bool{UnknownSnapshots: true}},
@@ -252,8 +252,8 @@ func TestUnknownVersionFallsSilent(t *testing.T) {
 	}, "the session has not ended", func() []any { return nil })
 }
 
-// The newest versions' traits in a session: a session id in login success, the player vouched for in the join game, and no
-// post effects of the last server on the next.
+// The newest versions' traits in a session: a session id in login success, the player vouched for in the join game, and
+// no post effects of the last server on the next.
 func TestTraitsOfTheNewest(t *testing.T) {
 	for _, protocol := range []int32{proto.V26_1, proto.V26_2, proto.V26_3} {
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)

@@ -13,18 +13,18 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// route is where a player is and where they go next. The owner's, except for where.
+// route says where a player is and where they go next. It is the owner's, except for where.
 type route struct {
 	current  *link   // the backend the player is on; nil before the first join
 	inflight *link   // the backend the player is on the way to
 	attempt  *dialed // the backend being dialled
 	plan     plan    // where to try next
-	hold     hold    // what there is to know about waiting in the built-in world
-	draining string  // the server whose emptying sent the player on the way, or cost it; empty: none
+	hold     hold    // about waiting in the built-in world
+	draining string  // the draining server that the player had to leave, or never reached; empty: none
 	where    whereabouts
 }
 
-// partner is the backend that hears the client: the one it is on the way to as long as there is no other.
+// partner returns the backend that hears the client: the one it is on the way to as long as there is no other.
 func (r *route) partner() *link {
 	if r.current != nil {
 		return r.current
@@ -35,7 +35,7 @@ func (r *route) partner() *link {
 // has reports whether l is a backend that has not been given up.
 func (r *route) has(l *link) bool { return l != nil && (l == r.current || l == r.inflight) }
 
-// readBy is the backend that p reads, nil when that has been given up.
+// readBy returns the backend that p reads, nil when that has been given up.
 func (r *route) readBy(p *relay.Pump) *link {
 	for l := range r.links() {
 		if l.pump == p {
@@ -45,7 +45,7 @@ func (r *route) readBy(p *relay.Pump) *link {
 	return nil
 }
 
-// writtenBy is the backend that is written to, nil when that has been given up.
+// writtenBy returns the backend that an outlet writes to, nil when that has been given up.
 func (r *route) writtenBy(to *relay.Outlet) *link {
 	for l := range r.links() {
 		if l.takes(to) {
@@ -55,7 +55,7 @@ func (r *route) writtenBy(to *relay.Outlet) *link {
 	return nil
 }
 
-// links are the backends that there are.
+// links returns the backends, one or two.
 func (r *route) links() iter.Seq[*link] {
 	return func(yield func(*link) bool) {
 		if l := r.current; l != nil && !yield(l) {
@@ -76,7 +76,7 @@ type link struct {
 	pump    *relay.Pump // reads it; pump.State() is how it is decoded
 	out     proto.State // how it is encoded
 	to      *relay.Outlet
-	ready   bool // it has heard what the client said before; the client's packets may follow
+	ready   bool // it has heard the client's earlier words; the client's packets may follow
 	alive   keepAlives
 	begun   bool      // with a configuration phase, or Forge's handshake: the player is being handed over to it
 	started bool      // pump is running
@@ -86,7 +86,7 @@ type link struct {
 	pings   questions // it sent the client in configuration
 }
 
-// takes reports whether what is written to an outlet goes to this backend. It has had another one for each threshold.
+// takes reports whether an outlet writes to this backend. The backend has had another one for each threshold.
 func (l *link) takes(to *relay.Outlet) bool { return to.Writer == l.to.Writer }
 
 // recompress changes the compression of the connection in both directions.
@@ -104,17 +104,17 @@ type dialed struct {
 	err     error
 }
 
-// plan is how a player without a backend is to be tried on those of the list, which is looked up at each step.
+// plan says which servers of the list a player without a backend has still to try. The list is looked up at each step.
 type plan struct {
 	failed map[string]string // servers that failed, in lower case, with the address: each is tried once
 	first  *failure          // why the player lost the server it was on; nil for a newcomer
 	last   *failure
-	notice *packet.Text // what the player is told once it is on another server
-	tried  int          // of names, besides the built-in world
+	notice *packet.Text // text for the player once they are on another server
+	tried  int          // of names, the built-in world apart
 	until  time.Time    // when to stop trying; zero: nothing was tried yet
 }
 
-// fail notes a server not to be tried again.
+// fail notes a server that must not be tried again.
 func (p *plan) fail(b *backend.Server, f failure) {
 	if p.failed == nil {
 		p.failed = map[string]string{}
@@ -123,19 +123,19 @@ func (p *plan) fail(b *backend.Server, f failure) {
 	p.last = &f
 }
 
-// has reports whether a server has failed, where it is now.
+// has reports whether a server has failed, at its present address.
 func (p *plan) has(b *backend.Server) bool {
 	at, ok := p.failed[strings.ToLower(b.Name)]
 	return ok && at == b.Address
 }
 
-// failure is why a backend did not take the player.
+// failure says why a backend did not take the player.
 type failure struct {
 	ending Ending
 	reason reason
 }
 
-// hold is what there is to know of a player who waits in the built-in world because no server took them.
+// hold is about a player who waits in the built-in world because no server took them.
 type hold struct {
 	on     bool
 	next   time.Time            // when to look for a server
@@ -144,7 +144,7 @@ type hold struct {
 	told   string               // the last refusal that the player was told
 }
 
-// miss notes that a server is not to be tried for this player before it has given a sign of life.
+// miss notes that a server must not be tried for this player until it shows life.
 func (h *hold) miss(server string) {
 	if h.missed == nil {
 		h.missed = map[string]time.Time{}
@@ -152,15 +152,15 @@ func (h *hold) miss(server string) {
 	h.missed[strings.ToLower(server)] = time.Now()
 }
 
-// delay is miss, and makes the player wait longer than the last time.
+// delay does as miss, and makes the player wait longer than the last time.
 func (h *hold) delay(server string) {
 	h.miss(server)
 	h.wait = min(max(2*h.wait, firstRefusal), lastRefusal)
 	h.next = time.Now().Add(health.Jitter(h.wait))
 }
 
-// whereabouts is where a player is and on the way to, for other goroutines to see. The owner writes it, and Connect,
-// which thereby makes sure that a player goes one way at a time.
+// whereabouts says where a player is and is on the way to, for other goroutines. The owner and Connect write it, so a
+// player goes one way at a time.
 type whereabouts struct {
 	mu      sync.Mutex
 	at, to  string
@@ -187,7 +187,7 @@ func (w *whereabouts) get() (at, to string) {
 	return w.at, w.to
 }
 
-// head notes a new direction, unless the player is there or has one. A server that has got another address is another one.
+// head notes a new direction, unless the player is there or has one. A server with a new address is another server.
 func (w *whereabouts) head(to *backend.Server) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()

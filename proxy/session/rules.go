@@ -10,8 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// rules are the settings of the server that a player is on: those of the moment, or, when it is on the list no more, the
-// last there were.
+// rules returns the settings of the player's server: the current ones, or its last ones when it is on the list no more.
 func (s *Session) rules(l *link) *backend.Server {
 	if b := s.set().server(l.name); b != nil {
 		return b
@@ -19,8 +18,8 @@ func (s *Session) rules(l *link) *backend.Server {
 	return l.server
 }
 
-// cookie is a server that wants to read a cookie of the client, or to store one. A server that may not is told that there
-// is none.
+// cookie handles a server that wants to read a cookie of the client, or to store one. A server that may not is told
+// that there is none.
 func (s *Session) cookie(l *link, e *relay.Event) relay.Verdict {
 	if !s.rules(l).NoCookies {
 		if e.Packet == proto.CookieRequest {
@@ -38,7 +37,7 @@ func (s *Session) cookie(l *link, e *relay.Event) relay.Verdict {
 	return relay.Handled
 }
 
-// transferred is a server that sends its player to another address.
+// transferred handles a server that sends its player to another address.
 func (s *Session) transferred(l *link) relay.Verdict {
 	if !s.rules(l).NoTransfers {
 		return relay.Forward
@@ -51,7 +50,7 @@ func (s *Session) transferred(l *link) relay.Verdict {
 	return relay.Handled
 }
 
-// admits reports whether a player may join a server, as far as that is for permissions to say.
+// admits reports whether a player's permissions let them join a server.
 func (s *Session) admits(b *backend.Server) bool {
 	if !b.Restricted {
 		return true
@@ -60,7 +59,7 @@ func (s *Session) admits(b *backend.Server) bool {
 	return s.claimed && (admit == nil || admit(s, b.Name))
 }
 
-// sampleEvery is how often the log has the same complaint.
+// sampleEvery is how often the same complaint goes to the log.
 const sampleEvery = time.Minute
 
 // complaints are lines of the log that would come too often. The zero complaints are ready for use.

@@ -20,8 +20,8 @@ func (e *env) change(f func(s *Settings)) {
 }
 
 // TestServersThatMayNot: a server that may not send its players elsewhere, nor use their cookies, does not, in
-// configuration and in play; it is told that there are no cookies, the player of the transfer, and the log what to set, once.
-// A reload counts for those who are on.
+// configuration and in play; it is told that there are no cookies, the player of the transfer, and the log what to set,
+// once. A reload counts for those who are on.
 func TestServersThatMayNot(t *testing.T) {
 	each(t, []int32{766, 767, 769, 775}, func(t *testing.T, protocol int32) {
 		b := newBackend(t, "lobby", nil)
@@ -79,8 +79,8 @@ func TestServersThatMayNot(t *testing.T) {
 	})
 }
 
-// TestRestricted: only those who may join a restricted server are sent there, as newcomers, when their server is lost, when
-// it is emptied, and out of the built-in world; others go on to the next, or are told why there is none.
+// TestRestricted: only those who may join a restricted server are sent there, as newcomers, when their server is lost,
+// when it is emptied, and out of the built-in world; others go on to the next, or are told why there is none.
 func TestRestricted(t *testing.T) {
 	each(t, []int32{340, 767}, func(t *testing.T, protocol int32) {
 		var may atomic.Bool

@@ -7,8 +7,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// screen is what the client has of the backends it has been on: what a change of backend must clean, and what has to be
-// known to clean it. The owner's.
+// screen holds what the client has from its backends: what a change of backend must clean, and what it needs to know
+// for that. It is the owner's.
 type screen struct {
 	joined     bool // the client has been in a world
 	playing    bool // a join game reached the client and no start configuration since
@@ -38,14 +38,14 @@ func (c *screen) inherit(l *link) {
 	c.packs.orphan(l)
 }
 
-// release ends the connection to a backend that the client has seen something of.
+// release ends the connection to a backend that has left something on the client.
 func (s *Session) release(l *link) {
 	s.closeLink(l)
 	s.screen.inherit(l)
 }
 
-// configuring is what a start of configuration means, whoever sent it to the client: nothing but its acknowledgement is
-// now expected of the client.
+// configuring notes a start of configuration, whoever sent it to the client: nothing but its acknowledgement is now
+// expected of the client.
 func (s *Session) configuring() {
 	s.screen.playing, s.screen.registered = false, false
 	s.screen.awaitStart = true
@@ -56,8 +56,8 @@ func (s *Session) configuring() {
 	}
 }
 
-// clearEffects takes the post effects of a server that is gone off a client in configuration: whether the client drops them
-// by itself is not known, and the next server may send none.
+// clearEffects takes the post effects of a lost server off a client in configuration: whether the client drops them by
+// itself is not known, and the next server may send none.
 func (s *Session) clearEffects() {
 	if !s.screen.effects {
 		return
@@ -68,8 +68,8 @@ func (s *Session) clearEffects() {
 	}
 }
 
-// closeBundle ends a bundle that a backend which is gone left open: a client takes no change of state inside one, and
-// holds back what comes.
+// closeBundle ends a bundle that a lost backend left open: a client takes no change of state inside one, and holds back
+// everything in it.
 func (s *Session) closeBundle() {
 	if !s.screen.bundle {
 		return
@@ -80,7 +80,7 @@ func (s *Session) closeBundle() {
 	}
 }
 
-// clean takes away what the last backend left on a client in play and no change of world takes with it. It is the one
+// clean takes away what the last backend left on a client in play and a change of world leaves there. It is the one
 // routine for that, whatever made the player leave.
 func (s *Session) clean() {
 	send := func(p proto.Packet, body []byte) {
@@ -89,7 +89,7 @@ func (s *Session) clean() {
 		}
 	}
 	d := &s.screen.leftovers
-	if !s.client.version.HasConfiguration() { // from there on the configuration does
+	if !s.client.version.HasConfiguration() { // later versions clean up in the configuration
 		if ids := d.Players.All(); len(ids) > 0 {
 			p := proto.PlayerInfo
 			if proto.Has(s.client.protocol, proto.PlayerInfoBits) {

@@ -1,9 +1,9 @@
-// Package session is one player's two connections: login on the client's side, login on a backend's, and between them
-// a relay that moves frames as bytes.
+// Package session is one player's two connections: login on the client's side, login on a backend's, and between them a
+// relay that moves frames as bytes.
 //
 // It promises that all state of a session belongs to one goroutine, the owner. Two others read the two sides, forward
-// what needs no decision and ask the owner about the rest, frame by frame in order. So a state changes at one exact
-// point of each byte stream and nowhere else. Nothing of a session waits without a bound, and whatever breaks in one
+// frames that need no decision, and ask the owner about the rest, frame by frame in order. So a state changes at one
+// exact point of each byte stream and nowhere else. Nothing of a session waits without a bound, and a fault in one
 // session ends that session only.
 package session
 
@@ -24,24 +24,25 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// Observer sees one player's proxied packets of the configuration and play states, as far as its [Watch] wants them.
-// It may neither block nor write to the player nor keep the bytes. Clientbound and Serverbound are called from two
-// goroutines; Backend comes before the first Clientbound of that backend, from whichever of them or neither. A panic
-// in an Observer ends its player's session.
+// Observer sees one player's proxied packets of the configuration and play states, as far as its [Watch] wants them. It
+// may neither block nor write to the player nor keep the bytes. Two goroutines call Clientbound and Serverbound;
+// Backend comes before the first Clientbound of that backend, from either of them or neither. A panic in an Observer
+// ends its player's session.
 type Observer interface {
 	// Backend tells that from now on packets come from this backend, which knows the player by this UUID.
 	Backend(name string, id uuid.UUID)
-	Clientbound(state proto.State, p proto.Packet, body []byte) // body is what follows the packet id
+	Clientbound(state proto.State, p proto.Packet, body []byte) // body is all behind the packet id
 	Serverbound(state proto.State, p proto.Packet, body []byte)
 	Close() // the player is gone; the last call
 }
 
 // Watch makes Observers.
 type Watch interface {
-	// Wants lists the packets that observers are to be shown; all others pass as bytes. It is asked once for each
-	// version, state and direction.
+	// Wants lists the packets to show to observers; all others pass as bytes. It is called once for each version, state
+	// and direction.
 	Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet
-	// Watch is called once for each player that has logged in, before any packet is relayed. A nil Observer sees nothing.
+	// Watch is called once for each player that has logged in, before any packet is relayed. A nil Observer sees
+	// nothing.
 	Watch(p Player) Observer
 }
 
@@ -57,7 +58,7 @@ type Channels interface {
 
 var errQuit = errors.New("the session is ending")
 
-// Session is one accepted connection, and the player it may become. Its parts are the owner's, except for what says
+// Session is one accepted connection, and the player it may become. Its parts are the owner's, except where it says
 // otherwise.
 type Session struct {
 	core  *Core
@@ -88,7 +89,7 @@ type Session struct {
 	done     chan struct{}
 }
 
-// sockets are what kill has to close. The zero sockets are ready for use.
+// sockets are those that kill has to close. The zero sockets are ready for use.
 type sockets struct {
 	mu   sync.Mutex
 	open map[io.Closer]struct{}
@@ -117,7 +118,8 @@ func (k *sockets) close() {
 	}
 }
 
-// Done is closed when nothing of the session is left: goroutines, sockets, and its place among the players.
+// Done returns a channel that is closed when nothing of the session is left: goroutines, sockets, and its place among
+// the players.
 func (s *Session) Done() <-chan struct{} { return s.done }
 
 // leave orders the owner to end the session. While there is no owner yet the login sees it at its next step.
@@ -134,14 +136,14 @@ func (s *Session) evict() {
 	}
 }
 
-// kill closes all sockets under whoever uses them: every read and write fails at once. The last resort.
+// kill closes all sockets, the last resort: every read and write fails at once.
 func (s *Session) kill() {
 	s.cancel()
 	s.client.conn.Close()
 	s.sockets.close()
 }
 
-// run is the whole life of a connection.
+// run takes a connection from its beginning to its end.
 func (s *Session) run() {
 	defer s.teardown()
 	defer s.caught()
@@ -150,8 +152,8 @@ func (s *Session) run() {
 	}
 }
 
-// caught ends this session, and nothing else, when the goroutine it is deferred in panics. It does not carry on: the
-// state may be half changed.
+// caught ends this session, and nothing else, when its goroutine panics. It does not carry on: the state may be half
+// changed.
 func (s *Session) caught() {
 	if v := recover(); v != nil {
 		s.panicked(v)

@@ -13,7 +13,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
-// Settings are what an administrator may choose about players. They are never changed, but replaced by [Core.Apply].
+// Settings are an administrator's choices about players. They are never changed, but replaced by [Core.Apply].
 type Settings struct {
 	Auth   *auth.Auth     // for Online
 	Status *status.Status // nil: pings are not answered
@@ -21,32 +21,32 @@ type Settings struct {
 	HideAddresses bool // keep players' addresses out of the log, of connections from then on
 
 	Online          bool    // players must be known to the session server
-	AcceptTransfers bool    // players whom another server sent here may come in
+	AcceptTransfers bool    // another server may send players here
 	OddNames        bool    // with Online: take any name the session server vouches for, not only [A-Za-z0-9_]{1,16}
 	LenientErrors   bool    // tell 1.20.5-1.21.1 clients to overlook packets that they cannot read
-	Unknown         Unknown // what becomes of clients of versions that nobody knows
+	Unknown         Unknown // for clients of unknown versions
 	BehindProxy     bool    // handshakes may carry another proxy's forwarding data, so the first frames may be larger
 
 	Bedrock *Bedrock // players of Bedrock Edition through Geyser; nil: they are refused
 
 	Threshold  int    // compression towards the client from so many bytes on; negative: none
-	Level      int    // 1 to 9, for frames that have to be compressed anew; 0: the default
+	Level      int    // 1 to 9, for frames that are compressed here; 0: the default
 	Brand      string // shown in brackets behind the backend's brand; empty: the brand passes unchanged
 	MaxMessage int    // bytes in a plugin message of a client; 0: 32767, as the game has it
 
-	// Channels is how often a client may say something on the plugin channels that the proxy cares about: its own, and those
-	// by which channels are registered. More ends the session. The zero Rate: 10 a second, 200 at once.
+	// Channels is how often a client may say something on the plugin channels that the proxy cares about: its own, and
+	// those by which channels are registered. More ends the session. The zero Rate: 10 a second, 200 at once.
 	Channels limit.Rate
 
 	KeepPacks bool // the resource packs of the server a player leaves stay with it, in versions that can unload them
 
 	Servers []backend.Server // names are compared without case
-	Try     []string         // names of servers in the order in which a newcomer is offered to them; unknown ones are skipped
+	Try     []string         // servers to offer a newcomer, in order; unknown ones are skipped
 
 	Hosts []Host // by host name; no name twice
 
-	// FinalReasons are what the reason of a kick must not contain for the player to be taken to another server; case does
-	// not matter.
+	// FinalReasons are words that make a kick final: when the reason has one, the player is not taken to another
+	// server. Case does not matter.
 	FinalReasons []string
 
 	Fallback  Fallback
@@ -58,8 +58,8 @@ type Settings struct {
 	byName hosts
 }
 
-// Unknown is what becomes of clients of versions that are not among [proto.Supported]: of those above the newest release,
-// that is. Older ones, and numbers between two that are known, are refused whatever it says.
+// Unknown is the policy for clients of versions above the newest release of [proto.Supported]. Older ones, and numbers
+// between two known ones, are always refused.
 type Unknown uint8
 
 // The policies.
@@ -69,7 +69,7 @@ const (
 	UnknownRefuse                   // nobody is
 )
 
-// Takes tells whether clients of a version are let in that nobody knows.
+// Takes tells whether clients of an unknown version are let in.
 func (u Unknown) Takes(protocol int32) bool {
 	switch u {
 	case UnknownPass:
@@ -80,7 +80,7 @@ func (u Unknown) Takes(protocol int32) bool {
 	return false
 }
 
-// Bedrock is whose word counts for who a player of Bedrock Edition is.
+// Bedrock says whom to believe about a player of Bedrock Edition.
 type Bedrock struct {
 	Key     *floodgate.Key
 	Trusted []netip.Prefix // where Geyser connects from

@@ -472,8 +472,8 @@ func TestRefusedSwitch(t *testing.T) {
 	})
 }
 
-// TestSwitchFailsAfterRelease: a backend that fails once it has the player is a lost backend: the next of the list takes
-// the player, who is told why; and when there is none the reason is what he is disconnected with.
+// TestSwitchFailsAfterRelease: a backend that fails once it has the player is a lost backend: the next of the list
+// takes the player, who is told why; and when there is none the reason is what he is disconnected with.
 func TestSwitchFailsAfterRelease(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {
 		for name, fail := range map[string]func(c, s *peer){
@@ -496,7 +496,8 @@ func TestSwitchFailsAfterRelease(t *testing.T) {
 				if alone {
 					start, bad = b, a
 				}
-				c := e.login(protocol, "Steve") // with registries from the start, which the failing backend has not sent yet
+				// With registries from the start, which the failing backend has not sent yet.
+				c := e.login(protocol, "Steve")
 				_, s := c.moved(start)
 				e.on(start.name)
 				if alone { // nowhere to go back to: the one server of the list is down by then
@@ -530,8 +531,8 @@ func TestSwitchFailsAfterRelease(t *testing.T) {
 	})
 }
 
-// TestLatePackets: what a client still sends to the world it is being taken from reaches no backend, nor does its answer
-// to the old one's keep-alive; its settings reach the new one.
+// TestLatePackets: what a client still sends to the world it is being taken from reaches no backend, nor does its
+// answer to the old one's keep-alive; its settings reach the new one.
 func TestLatePackets(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)
@@ -649,7 +650,8 @@ func TestReloadDuringSwitches(t *testing.T) {
 	})
 }
 
-// TestBothOrders: the client's acknowledgement of the end of its configuration and the new backend's join game may cross.
+// TestBothOrders: the client's acknowledgement of the end of its configuration and the new backend's join game may
+// cross.
 func TestBothOrders(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {
 		for _, joinFirst := range []bool{false, true} {
@@ -829,8 +831,8 @@ func TestOldServerDiesDuringSwitch(t *testing.T) {
 	})
 }
 
-// TestFirstWord: what a client says at the very sight of its new world reaches the server it has come to, however fast it
-// is: it is not the old one's any more from when that was left.
+// TestFirstWord: what a client says at the very sight of its new world reaches the server it has come to, however fast
+// it is: it is not the old one's any more from when that was left.
 func TestFirstWord(t *testing.T) {
 	each(t, []int32{47, 340, 754, 763}, func(t *testing.T, protocol int32) {
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", nil)

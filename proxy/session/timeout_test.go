@@ -407,8 +407,9 @@ func TestOwnKeepAlive(t *testing.T) {
 	}
 }
 
-// TestSilentServer: a server that falls silent, in whatever phase, is found out, and its player goes on to the next one.
-// What waits for a server is not the client's silence, however little the client has to say. All timeouts are the defaults.
+// TestSilentServer: a server that falls silent, in whatever phase, is found out, and its player goes on to the next
+// one. What waits for a server is not the client's silence, however little the client has to say. All timeouts are the
+// defaults.
 func TestSilentServer(t *testing.T) {
 	for _, protocol := range []int32{47, 340, 763, 764, 765, 767, 775} {
 		for name, begin := range map[string]func(b *bubble, silent chan net.Conn) *peer{

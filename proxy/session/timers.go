@@ -8,11 +8,11 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// ownAlive is how often a client that waits for a backend is asked for a sign of life, so that neither side takes the other
-// for dead meanwhile.
+// ownAlive is how often a client that waits for a backend is asked for a sign of life, so that neither side takes the
+// other for dead meanwhile.
 const ownAlive = 10 * time.Second
 
-// timers are what happens when time is up. The owner's, before whom there is only born.
+// timers hold what happens when time is up. They are the owner's; before there is one, only born is set.
 type timers struct {
 	born      time.Time   // when the first byte was there
 	clock     *time.Timer // what is due first
@@ -21,7 +21,7 @@ type timers struct {
 	alive     keepAlives // that the proxy asked for itself
 }
 
-// deadline is what happens when the present stage takes too long. A zero at means it may.
+// deadline ends a stage that takes too long. A zero at means no end.
 type deadline struct {
 	at   time.Time
 	late func()
@@ -35,18 +35,18 @@ func (t *timers) within(d time.Duration, late func()) {
 // settled ends the stage.
 func (t *timers) settled() { t.deadline = deadline{} }
 
-// aliveEvery is ownAlive, or sooner where less silence is allowed.
+// aliveEvery returns ownAlive, or less where less silence is allowed.
 func (s *Session) aliveEvery() time.Duration { return min(ownAlive, s.set().Timeouts.Read*2/3) }
 
-// waits reports whether the client is waiting for a backend: it has none, the one it has configures it, or that has been
-// silent for a while. Its silence is then not its own, and whoever else asks for signs of life may not do it.
+// waits reports whether the client is waiting for a backend: it has none, the one it has configures it, or that one has
+// been silent for a while. Its silence is then not its own, and nobody may be asking for signs of life.
 func (s *Session) waits() bool {
 	l := s.route.current
 	return l == nil || s.client.in == proto.Config || s.client.out == proto.Config || l.pump.Silent() >= s.aliveEvery()/2
 }
 
-// allowance is how long the client may be silent. While it waits for a backend that counts from the first time it is asked,
-// so that a backend which is silent for as long is found out first.
+// allowance returns how long the client may be silent. While it waits for a backend that counts from the first time it
+// is asked, so that a backend which is silent for as long is found out first.
 func (s *Session) allowance() time.Duration {
 	read := s.set().Timeouts.Read
 	if s.route.current == nil || s.client.in == proto.Config || s.client.out == proto.Config {

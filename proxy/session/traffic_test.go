@@ -123,8 +123,8 @@ func (o *watcher) Serverbound(s proto.State, q proto.Packet, body []byte) {
 }
 func (o *watcher) Close() { o.w.note(o.p, "closed") }
 
-// TestObserver: it sees what it wants, in order, and nothing else; also what the proxy decides on itself, and compressed
-// packets.
+// TestObserver: it sees what it wants, in order, and nothing else; also what the proxy decides on itself, and
+// compressed packets.
 func TestObserver(t *testing.T) {
 	b := newBackend(t, "lobby", nil)
 	w := &watch{wants: func(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet {

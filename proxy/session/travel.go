@@ -11,7 +11,7 @@ import (
 )
 
 // stayed is how long a player must have been on a server for its failure to be a new one. Until then it is part of the
-// chain that led there, in which no server is tried twice.
+// chain that led there, and no server is tried twice in a chain.
 const stayed = 10 * time.Second
 
 // travel begins to take a player in play to another server.
@@ -21,13 +21,13 @@ func (s *Session) travel(b *backend.Server) {
 	}
 	if l := s.route.current; l != nil && strings.EqualFold(l.name, b.Name) && l.server.Address == b.Address {
 		s.route.where.set(l.name, "")
-		return // that has brought the player there
+		return // that brought the player there
 	}
 	s.connect(b, false)
 }
 
-// refused is a backend that did not take the player while the client was not told to leave the one it is on. What the
-// proxy tried of itself is no news to the player, unless he waits for it.
+// refused handles a backend that did not take the player while the client was not told to leave its own. The player
+// hears nothing of the proxy's own attempts, unless they wait for them.
 func (s *Session) refused(b *backend.Server, f failure, planned bool) {
 	name := b.Name
 	if s.route.current == nil {
@@ -56,20 +56,20 @@ func (s *Session) refused(b *backend.Server, f failure, planned bool) {
 	s.tell(s.sayWhy("switch-failed", name, f.reason))
 }
 
-// notice keeps a text for when the player is on another server.
+// notice keeps a text until the player is on another server.
 func (s *Session) notice(key, server string, r reason) {
 	t := s.sayWhy(key, server, r)
 	s.route.plan.notice = &t
 }
 
-// sayWhy is a text with the <reason> that a server gave, or that there was. It is quoted, and not turned into a string:
-// much of what servers say is for the client to translate.
+// sayWhy returns a text with the <reason> that a server gave, or another reason. The reason is quoted, and not turned
+// into a string: much of it is for the client to translate.
 func (s *Session) sayWhy(key, server string, r reason) packet.Text {
 	return s.say(key, "server", server, "reason", packet.Slot).Put(r.text.Quote())
 }
 
-// depart lets a backend with a configuration phase have the player, once it has logged the player in and the client
-// is in a state to follow: not while the backend it is on is just configuring it.
+// depart hands the player to a backend with a configuration phase, once the backend has logged the player in and the
+// client is in a state to follow: not while its current backend is just configuring it.
 func (s *Session) depart() {
 	l := s.route.inflight
 	if l == nil || l.begun || !s.client.version.HasConfiguration() {
@@ -90,10 +90,10 @@ func (s *Session) depart() {
 		return
 	}
 	// The backend may say already what it has to; it is not read before the client can take it, which is at most
-	// Timeouts.ConfigAnswer from now. Until then its bytes wait in the socket: the kernel bounds them, they cost us nothing,
-	// and a server does not block on them. Reading them into a queue would gain nothing either: a keep-alive among them can
-	// be answered by the client only, who is just not able to, and a backend that hangs up is noticed when it is read, after
-	// what it said before, its reason among it.
+	// Timeouts.ConfigAnswer from now. Until then its bytes wait in the socket: the kernel bounds them, they cost us
+	// nothing, and a server does not block on them. Reading them into a queue would gain nothing either: only the
+	// client could answer a keep-alive among them, and it cannot just now. A backend that hangs up is noticed when it
+	// is read, after its earlier words, its reason among them.
 	l.out = proto.Login
 	s.toBackend(l, proto.LoginAcknowledged, nil)
 	l.out = proto.Config
@@ -109,7 +109,7 @@ func (s *Session) depart() {
 	}
 }
 
-// part is the end of the backend the player is on because another one takes over.
+// part ends the current backend because another one takes over.
 func (s *Session) part() {
 	c := s.route.current
 	if c == nil {
@@ -117,7 +117,7 @@ func (s *Session) part() {
 	}
 	s.chain(c)
 	s.route.current = nil
-	s.direct() // what the client says from here on waits for the next one: it may be of the world it is about to enter
+	s.direct() // the client's words wait for the next one from here on: they may be about the next world
 	s.release(c)
 	_, to := s.route.where.get()
 	s.route.where.set("", to)
@@ -128,7 +128,7 @@ func (s *Session) leaveWorld() {
 	s.closeBundle()
 	if s.screen.playing {
 		s.clean()
-		s.keepAlive() // so that a client which takes its time is not taken for dead
+		s.keepAlive() // so that a slow client is not taken for dead
 	}
 	if id, ok := s.client.version.ID(proto.Play, proto.Clientbound, proto.StartConfiguration); ok {
 		s.toClient(id, nil)
@@ -137,8 +137,8 @@ func (s *Session) leaveWorld() {
 	s.configuring()
 }
 
-// enterWorld takes a client without a configuration phase from one backend's world into that of another, whose join
-// game this is.
+// enterWorld takes a client without a configuration phase from one backend's world into that of another. e is the
+// other's join game.
 func (s *Session) enterWorld(l *link, e *relay.Event) {
 	s.part()
 	s.closeBundle()
@@ -189,8 +189,9 @@ func (s *Session) chain(l *link) {
 }
 
 // movable reports whether the client, which has lost its backend, can be taken over by another. A client in play can
-// always be configured anew. One in configuration must not have got registries: since 1.20.5 it does not accept their
-// entries twice. One of Forge up to 1.12.2 must not be in the middle of its handshake: it takes a new one only after that.
+// always be configured again. One in configuration must not have got registries: since 1.20.5 it does not accept their
+// entries twice. One of Forge up to 1.12.2 must not be in the middle of its handshake: it takes a new one only after
+// that.
 func (s *Session) movable() bool {
 	if s.relayed() {
 		return s.client.out == proto.Login

@@ -7,7 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/relay"
 )
 
-// needs is what the owner itself looks at; what is not listed passes.
+// needs lists the packets that the owner itself looks at; all others pass.
 var needs = [...]struct {
 	state   proto.State
 	dir     proto.Dir
@@ -29,7 +29,7 @@ var needs = [...]struct {
 	{proto.Play, proto.Serverbound, relay.Channeled, []proto.Packet{proto.CustomPayload}},
 }
 
-// wants is what has to be looked at: by the owner, and for the Hooks and the Watch.
+// wants adds the packets to look at: for the owner, the Hooks and the Watch.
 func (c *Core) wants(v *proto.Version, s proto.State, d proto.Dir, add func(relay.Class, ...proto.Packet)) {
 	for _, n := range needs {
 		if n.state == s && n.dir == d {
@@ -44,8 +44,8 @@ func (c *Core) wants(v *proto.Version, s proto.State, d proto.Dir, add func(rela
 	}
 }
 
-// Reads lists the packets that a session reads of its own accord. Others are read for an observer, who counts what it
-// cannot decode.
+// Reads lists the packets that a session itself reads. Others are read for an observer, who counts those it cannot
+// decode.
 func Reads() []proto.Packet {
 	read := relay.Reads()
 	for _, n := range needs {

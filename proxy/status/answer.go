@@ -17,8 +17,8 @@ import (
 // Fields are parts of a status.
 type Fields uint8
 
-// The fields that can be taken from a server. Players are the numbers, Sample the names. Mods are what mod loaders put
-// there, and everything else that is none of the others.
+// The fields that can be taken from a server. Players are the numbers, Sample the names. Mods are the additions of mod
+// loaders, and everything else that is none of the others.
 const (
 	Players Fields = 1 << iota
 	Sample
@@ -46,23 +46,23 @@ func ParseFields(names []string) (f Fields, err error) {
 	return f, nil
 }
 
-// Answer is what a server behind the proxy says of itself. It is not changed once it is made.
+// Answer is the status of a server behind the proxy. It never changes.
 type Answer struct {
 	version, sample, description, favicon []byte // JSON; nil: it does not say
 	rest                                  []byte // more JSON, each part with a comma in front
-	counted                               bool   // it says how many players there are
+	counted                               bool   // it has the number of players
 	online, most                          int
 	motd, bare                            string // the description as clients before 1.7 can show it
 	units                                 int    // of the whole, as the server sent it
 	size                                  int    // bytes it holds, about
 }
 
-// maxNumber is more players than any client could be shown.
+// maxNumber is more players than any client could show.
 const maxNumber = 1 << 31
 
 var errNoAnswer = errors.New("it is no JSON object")
 
-// ParseAnswer reads the JSON of a status. What a client could not read either is an error; what is missing is not.
+// ParseAnswer reads the JSON of a status. Parts that a client could not read either are an error; missing ones are not.
 func ParseAnswer(status []byte) (*Answer, error) {
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(status, &parts); err != nil {
@@ -121,8 +121,8 @@ func ParseAnswer(status []byte) (*Answer, error) {
 	return a, nil
 }
 
-// readable is a sample without the entries that no client can read: a client throws the whole answer away for one of
-// them, and one plugin would take the network off the list. nil: it is no sample.
+// readable returns a sample without the entries that no client can read: a client throws the whole answer away for one
+// of them, and one plugin would take the network off the list. nil: it is no sample.
 func readable(sample []byte) []byte {
 	var entries []json.RawMessage
 	if json.Unmarshal(sample, &entries) != nil || entries == nil {
@@ -142,7 +142,7 @@ func readable(sample []byte) []byte {
 	return append(out, ']')
 }
 
-// maxDepth is how deep parts of a text may lie in one another for clients of all versions to read it.
+// maxDepth bounds how deep parts of a text may lie in one another, so that clients of all versions can read it.
 const maxDepth = 100
 
 // isText tells whether clients read JSON as a text: a string, an object with something to show, or a list of these.
@@ -174,7 +174,7 @@ func isText(raw []byte, depth int) bool {
 	return false
 }
 
-// compact is JSON without the space between its parts, in memory of its own.
+// compact returns JSON without the space between its parts, in memory of its own.
 func compact(raw []byte) []byte {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
@@ -183,7 +183,7 @@ func compact(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// of is what of a, which may be nil, is to be passed on.
+// of returns the part of a to pass on; a may be nil.
 func (f Fields) of(a *Answer) (o Answer) {
 	if a == nil {
 		return o

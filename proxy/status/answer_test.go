@@ -78,7 +78,8 @@ func TestPassedFields(t *testing.T) {
 	}
 }
 
-// TestOddSamples: what a plugin puts into a sample must not keep a client from reading the answer. What can be read stays.
+// TestOddSamples: what a plugin puts into a sample must not keep a client from reading the answer. What can be read
+// stays.
 func TestOddSamples(t *testing.T) {
 	const ann, nobody = `{"name":"Ann","id":"069a79f4-44e9-4726-a5be-fca90e38aaf5"}`, `{"name":"§aWelcome","id":"00000000-0000-0000-0000-000000000000"}`
 	for _, odd := range []string{

@@ -13,19 +13,19 @@ import (
 const (
 	maxKept   = 1024            // answers, those that never came included
 	maxBytes  = 16 << 20        // they hold together
-	maxAsking = 64              // servers that are asked at once
-	tooOld    = 6               // times its age at which an answer is asked for again, an answer is not shown any more
+	maxAsking = 64              // servers asked at once
+	tooOld    = 6               // ages after which an answer is shown no more; after one age it is asked for again
 	retry     = 5 * time.Second // after a server did not answer, at the latest
 )
 
-// Key is what a server is asked: by which name of a host, and as a client of which protocol.
+// Key names a question to a server: the name of a host, and the protocol of the client.
 type Key struct {
-	Server   string // the same for what can only give the same answer
+	Server   string // the same for servers that can only give the same answer
 	Host     string
 	Protocol int32
 }
 
-// Cache keeps what servers answered, so that a crowd of pings is one to the server, and so that none waits long for a
+// Cache keeps the answers of servers, so that a crowd of pings is one to the server, and so that none waits long for a
 // server that does not answer. It is safe for concurrent use.
 type Cache struct {
 	within time.Duration
@@ -49,8 +49,8 @@ type kept struct {
 	asked  chan struct{} // closed when it has been asked; nil: it is not being asked
 }
 
-// NewCache returns a Cache whose answers are asked for again when they are older than fresh. A server gets no more time
-// than within to answer. log may be nil. Close ends it.
+// NewCache returns a Cache that asks again for answers older than fresh. A server has no more time than within to
+// answer. log may be nil. Close ends it.
 func NewCache(fresh, within time.Duration, log *slog.Logger) *Cache {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -60,16 +60,16 @@ func NewCache(fresh, within time.Duration, log *slog.Logger) *Cache {
 	return c
 }
 
-// Fresh changes from what age on answers are asked for again.
+// Fresh changes the age from which answers are asked for again.
 func (c *Cache) Fresh(age time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fresh = age
 }
 
-// Get is the answer to k, nil when there is none. ask gets it from the server, as JSON; it is called unless there is one
-// already that is new enough. A caller waits for it only where nothing recent is known, and no longer than ctx. What is
-// known is returned meanwhile, and that is that there is no answer, after one that failed.
+// Get returns the answer to k, nil when there is none. ask gets it from the server, as JSON; it is called unless there
+// is a fresh answer. Only where nothing recent is known does the caller wait for it, and no longer than ctx. Until then
+// Get returns the last answer, or after a failure that there is none.
 func (c *Cache) Get(ctx context.Context, k Key, ask func(context.Context) ([]byte, error)) *Answer {
 	c.mu.Lock()
 	e, now := c.kept[k], time.Now()
@@ -96,7 +96,7 @@ func (c *Cache) Get(ctx context.Context, k Key, ask func(context.Context) ([]byt
 	switch {
 	case known:
 		return answer
-	case asked == nil: // too much is being asked
+	case asked == nil: // too many are being asked
 		return nil
 	}
 	select {
@@ -129,7 +129,7 @@ func (c *Cache) ask(k Key, e *kept, ask func(context.Context) ([]byte, error)) {
 	c.room()
 }
 
-// try gets an answer, and makes an error of whatever goes wrong: nobody above would catch a panic.
+// try gets an answer, and turns whatever goes wrong into an error: nobody above would catch a panic.
 func try(ctx context.Context, ask func(context.Context) ([]byte, error)) (a *Answer, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -143,7 +143,7 @@ func try(ctx context.Context, ask func(context.Context) ([]byte, error)) (a *Ans
 	return ParseAnswer(json)
 }
 
-// room makes sure that there is room for one more, and reports whether there is. What is being asked for stays.
+// room makes room for one more, and reports whether there is any. Questions under way stay.
 func (c *Cache) room() bool {
 	for k, e := range c.kept { // in no order
 		if len(c.kept) < maxKept && c.bytes <= maxBytes {
@@ -164,7 +164,7 @@ func (a *Answer) bytes() int {
 	return a.size
 }
 
-// Close gives up what is being asked and waits for that to end. Nothing is asked any more.
+// Close gives up the questions under way and waits for their end. Nothing is asked any more.
 func (c *Cache) Close() {
 	c.cancel()
 	c.mu.Lock()

@@ -16,8 +16,8 @@ const (
 	maxIconKB = 22 // of PNG: as base64 it must leave room for the rest of the status
 )
 
-// LoadIcon returns the icon named by source, a PNG file of 64 by 64 pixels or a data URI of one, as
-// the data URI that goes into the status. An empty source is no icon.
+// LoadIcon returns the icon named by source, a PNG file of 64 by 64 pixels or a data URI of one, as the data URI that
+// goes into the status. An empty source is no icon.
 func LoadIcon(source string) (string, error) {
 	if source == "" {
 		return "", nil

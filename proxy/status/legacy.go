@@ -14,15 +14,15 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// legacyPause is how long a ping may pause before it is taken as whole: each of its three forms is
-// the beginning of the next.
+// legacyPause is how long a ping may pause before it is taken as whole: each of its three forms is the beginning of the
+// next.
 const legacyPause = 300 * time.Millisecond
 
-// lingering is how long a client is listened to after its answer, so that what it still sends does
-// not make the system throw the answer away.
+// lingering is how long a client is listened to after its answer, so that bytes it still sends do not make the system
+// throw the answer away.
 const lingering = time.Second
 
-// legacyForm is what a ping before 1.7 looks like.
+// legacyForm is a form of the ping before 1.7.
 type legacyForm uint8
 
 const (
@@ -44,8 +44,8 @@ const (
 	maxHost     = 255 // characters
 )
 
-// parseLegacyPing reads a ping from b, of which more may be on the way. whole is false if b is the
-// beginning of a longer form; p is then what b is by itself.
+// parseLegacyPing reads a ping from b; more of it may be on the way. whole is false if b is the beginning of a longer
+// form; p is then what b is by itself.
 func parseLegacyPing(b []byte) (p legacyPing, whole bool, err error) {
 	want := func(n int) bool { return len(b) >= n }
 	if want(1) && b[0] != 0xfe || want(2) && b[1] != 0x01 || want(3) && b[2] != 0xfa {
@@ -90,16 +90,15 @@ func parseLegacyPing(b []byte) (p legacyPing, whole bool, err error) {
 	return p, true, nil
 }
 
-// maxLegacyPing is the longest ping there is.
+// maxLegacyPing is the size of the longest ping.
 const maxLegacyPing = 3 + 2 + 2*len(pingChannel) + 2 + 1 + 2 + 2*maxHost + 4
 
-// ErrUnwanted is how ServeLegacy ends when nothing is to be answered.
+// ErrUnwanted says that ServeLegacy has nothing to answer.
 var ErrUnwanted = errors.New("status: not by this name")
 
-// ServeLegacy answers a client older than 1.7, none of whose bytes has been read: a ping gets what
-// such a client can show, a login is told which versions are welcome. choose says by which Status,
-// for the host name that only the newest of them tell, as they sent it; nil is none. The whole takes
-// no longer than timeout. conn is left open.
+// ServeLegacy answers a client older than 1.7. Nobody has read from conn yet. A ping gets what such a client can show,
+// a login is told which versions are welcome. choose returns the Status for the host name as the client sent it (only
+// the newest of them do); nil: no answer. The whole takes no longer than timeout. conn is left open.
 func ServeLegacy(conn net.Conn, timeout time.Duration, choose func(host string) *Status) error {
 	end := time.Now().Add(timeout)
 	if err := conn.SetDeadline(end); err != nil {
@@ -146,8 +145,8 @@ func ServeLegacy(conn net.Conn, timeout time.Duration, choose func(host string) 
 	}
 }
 
-// legacyAnswer is what the form's clients expect. Their protocol is none of ours, so 127 is said to
-// make them show the version line.
+// legacyAnswer returns the answer that the form's clients expect. Their protocol is none of ours, so 127 makes them
+// show the version line.
 func (s *Status) legacyAnswer(form legacyForm, other *Answer) []byte {
 	o := s.cfg.Pass.of(other)
 	n, m := s.numbers(o)
@@ -157,7 +156,7 @@ func (s *Status) legacyAnswer(form legacyForm, other *Answer) []byte {
 		motd, bare = o.motd, o.bare
 	}
 	if form == beta {
-		// The separator is what codes begin with, so there can be none in the text.
+		// Codes begin with the separator, so there can be none in the text.
 		tail := "§" + online + "§" + most
 		return appendKick(nil, cut(bare, maxLegacy-len(tail))+tail)
 	}
@@ -165,7 +164,7 @@ func (s *Status) legacyAnswer(form legacyForm, other *Answer) []byte {
 	return appendKick(nil, head+cut(motd, maxLegacy-len(head)-len(tail))+tail)
 }
 
-// appendKick writes the only packet such clients take at this point.
+// appendKick writes the only packet that such clients take at this point.
 func appendKick(b []byte, text string) []byte {
 	u := utf16.Encode([]rune(text))
 	b = append(b, 0xff)
@@ -176,8 +175,8 @@ func appendKick(b []byte, text string) []byte {
 	return b
 }
 
-// hangUp sends the last words and waits, within bounds, for the client to hear them: closing with
-// unread input would reset the connection and may take the words with it.
+// hangUp sends the last words and waits, within bounds, for the client to hear them: closing with unread input would
+// reset the connection and may take the words with it.
 func hangUp(conn net.Conn, last []byte, end time.Time) error {
 	if _, err := conn.Write(last); err != nil {
 		return fmt.Errorf("status: legacy answer: %w", err)

@@ -1,6 +1,6 @@
-// Package status answers the server list: the status exchange of 1.7 and later, the three pings of
-// the clients before that, and their logins. What it shows is compiled once, and an answer is
-// those bytes with the numbers spliced in, or with what a server behind the proxy says of itself.
+// Package status answers the server list: the status exchange of 1.7 and later, the three pings of the clients before
+// that, and their logins. It compiles its entry once. An answer is those bytes with the numbers spliced in, or with the
+// status of a server behind the proxy.
 package status
 
 import (
@@ -26,7 +26,7 @@ import (
 // DefaultTimeout is how long a whole exchange may take.
 const DefaultTimeout = 10 * time.Second
 
-// MaxSample is how many players are named; the game shows no more.
+// MaxSample bounds the players that are named; the game shows no more.
 const MaxSample = 12
 
 // Player is one line of the sample.
@@ -35,15 +35,15 @@ type Player struct {
 	ID   uuid.UUID
 }
 
-// Config is what to show.
+// Config holds what to show.
 type Config struct {
 	MOTD       packet.Text
 	Icon       string // a data URI as [LoadIcon] returns it; empty: none
 	MaxPlayers int    // as shown; nobody is refused because of it
-	// Version is the text of the version line, which clients show that we do not support; empty: the range of versions.
+	// Version is the version line that clients show when we do not support them; empty: the range of versions.
 	Version string
-	// Takes tells whether a client gets in whose version nobody knows; nil: none does. Newer is a line above the sample that
-	// tells it what it gets, since nothing can be said to it later; empty: none.
+	// Takes tells whether a client of an unknown version gets in; nil: none does. Newer is a line above the sample that
+	// tells it what to expect, since nothing can be said to it later; empty: none.
 	Takes func(protocol int32) bool
 	Newer packet.Text
 	// Lines is a fixed sample, any text a line. Empty: the sample comes from Players.
@@ -53,13 +53,13 @@ type Config struct {
 	Players func(dst []Player, max int) []Player // appends at most max players who may be shown; nil: none
 	Timeout time.Duration                        // of a whole exchange; 0 = 10 s
 
-	// Pass are the fields that are taken from what Ask returns: what a server behind the proxy says of itself, nil when
-	// none does. Ask must not keep the client waiting for long.
+	// Pass are the fields that are taken from the result of Ask: the status of a server behind the proxy, nil when none
+	// answers. Ask must not keep the client waiting for long.
 	Pass Fields
 	Ask  func(Client) *Answer
 }
 
-// Client is who asks, as far as it matters for the answer.
+// Client says who asks, as far as it matters for the answer.
 type Client struct {
 	Protocol int32  // as it announced; clients before 1.7 are -1
 	Host     string // the name it came by, cleaned
@@ -78,10 +78,10 @@ type Status struct {
 	answers sync.Pool // *answer
 }
 
-// Shown is the description and the icon.
+// Shown returns the description and the icon.
 func (s *Status) Shown() (packet.Text, string) { return s.cfg.MOTD, s.cfg.Icon }
 
-// version is the text of the version line.
+// version returns the version line.
 func (s *Status) version() string {
 	if s.names != "" {
 		return s.names
@@ -89,7 +89,7 @@ func (s *Status) version() string {
 	return "Earshot " + proto.Span()
 }
 
-// target is the answer for one class of clients: JSON of the text, and of the icon with its key.
+// target has the answer for one class of clients: JSON of the text, and of the icon with its key.
 type target struct{ description, favicon []byte }
 
 // answer is the memory one answer is built in.
@@ -107,7 +107,7 @@ const (
 // lengthRoom is kept in front of an answer for its length.
 const lengthRoom = 5
 
-// New compiles cfg. Its errors are for the administrator: what is shown does not fit the protocol.
+// New compiles cfg. Its errors are for the administrator: something does not fit the protocol.
 func New(cfg Config) (*Status, error) {
 	if cfg.Timeout <= 0 {
 		cfg.Timeout = DefaultTimeout
@@ -154,12 +154,11 @@ func New(cfg Config) (*Status, error) {
 	return s, nil
 }
 
-// targets are the protocols the description is compiled for: before 1.16 there are only sixteen
-// colours, and the names of hover and click fields changed after 1.20.2.
+// targets are the protocols the description is compiled for: before 1.16 there are only sixteen colours, and the names
+// of hover and click fields changed after 1.20.2.
 var targets = [3]int32{proto.V1_8, proto.V1_20_2, proto.Max}
 
-// targetOf picks the class of a client. What is no release, among them the numbers some monitors
-// send, is given the newest form.
+// targetOf picks the class of a client. A number that is no release, as some monitors send, gets the newest form.
 func targetOf(protocol int32) int {
 	switch {
 	case protocol >= 0 && !proto.Has(protocol, proto.HexColors):
@@ -189,9 +188,8 @@ const (
 	idPing    = 1
 )
 
-// Serve runs the status exchange of a client behind its handshake, until it is
-// over or its time is up. r and w frame conn, without compression; conn is left open. It returns nil
-// if the client got at least one answer and broke no rule.
+// Serve runs the status exchange of a client behind its handshake, until it is over or its time is up. r and w frame
+// conn, without compression; conn is left open. It returns nil if the client got at least one answer and broke no rule.
 func (s *Status) Serve(conn net.Conn, r *frame.Reader, w *frame.Writer, c Client) error {
 	w.SetWriteTimeout(0) // the deadline is ours, for both directions and in total
 	if err := conn.SetDeadline(time.Now().Add(s.cfg.Timeout)); err != nil {
@@ -228,7 +226,7 @@ func (s *Status) answer(w *frame.Writer, c Client) error {
 	defer s.answers.Put(a)
 	a.b = s.append(append(a.b[:0], make([]byte, lengthRoom)...), a, c.Protocol, other)
 	if other != nil && other.units <= maxAnswer && units(a.b[lengthRoom:]) > maxAnswer {
-		a.b = s.append(a.b[:lengthRoom], a, c.Protocol, nil) // ours and a server's together are too much
+		a.b = s.append(a.b[:lengthRoom], a, c.Protocol, nil) // our part and the server's together are too much
 	}
 	n := len(a.b) - lengthRoom
 	start := lengthRoom - field.VarIntLen(int32(n))
@@ -236,7 +234,7 @@ func (s *Status) answer(w *frame.Writer, c Client) error {
 	return w.Packet(idRequest, a.b[start:])
 }
 
-// ask is what a server says of itself, nil if that does not matter or none says anything.
+// ask returns a server's answer, nil if that does not matter or none answers.
 func (s *Status) ask(c Client) *Answer {
 	if s.cfg.Pass == 0 || s.cfg.Ask == nil {
 		return nil
@@ -244,7 +242,7 @@ func (s *Status) ask(c Client) *Answer {
 	return s.cfg.Ask(c)
 }
 
-// append writes the JSON for protocol, with what is to be passed on of other, which may be nil.
+// append writes the JSON for protocol, with the passed-on part of other, which may be nil.
 func (s *Status) append(b []byte, a *answer, protocol int32, other *Answer) []byte {
 	t := &s.targets[targetOf(protocol)]
 	var newer []byte
@@ -308,7 +306,7 @@ func (s *Status) append(b []byte, a *answer, protocol int32, other *Answer) []by
 	return append(append(b, o.rest...), '}')
 }
 
-// numbers are how many players there are, and how many there may be.
+// numbers returns how many players there are, and how many there may be.
 func (s *Status) numbers(o Answer) (online, most int) {
 	if o.counted {
 		return o.online, o.most

@@ -85,8 +85,8 @@ func pair(t testing.TB) (client, server *net.TCPConn) {
 	return c.(*net.TCPConn), s.(*net.TCPConn)
 }
 
-// exchange serves one connection to which the client sends frames; it returns what came back, the
-// client having closed its side, and how Serve ended.
+// exchange serves one connection to which the client sends frames; it returns what came back, the client having closed
+// its side, and how Serve ended.
 func exchange(t *testing.T, s *Status, protocol int32, frames ...[]byte) (frame.Frame, *frame.Reader, error) {
 	t.Helper()
 	client, server := pair(t)
@@ -260,8 +260,7 @@ func TestExchange(t *testing.T) {
 	}
 }
 
-// TestTimeout: a client that sends a byte a second is cut at the total, and so is one that does not
-// take its answer.
+// TestTimeout: a client that sends a byte a second is cut at the total, and so is one that does not take its answer.
 func TestTimeout(t *testing.T) {
 	for name, client := range map[string]func(net.Conn){
 		"slow loris": func(c net.Conn) {

@@ -14,8 +14,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// add puts a release into the list of ids, from the packets.json that the game's own data generator writes: the packets
-// that the newest version of the list has, and those of the rest that we have a name for. Packets that went are left out.
+// add puts a release into the list of ids, from the packets.json of the game's own data generator: the packets that the
+// newest version of the list has, and the other ones that we have a name for. Packets that went are left out.
 func add(args []string) error {
 	if len(args) != 4 {
 		return fmt.Errorf("usage: gen add NUMBER NAME,NAME packets.json packet_ids.json.gz")
@@ -61,7 +61,7 @@ func add(args []string) error {
 	return os.WriteFile(args[3], z.Bytes(), 0o644)
 }
 
-// keyOf is the name in the list of a packet by the game's name.
+// keyOf returns the list's name of a packet, by the game's name.
 func keyOf(state, dir, name string) (string, bool) {
 	s, ok := proto.StateByName(state)
 	d, ok2 := proto.DirByName(dir)

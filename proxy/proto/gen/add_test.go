@@ -10,8 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// TestAdd: a report as the game writes it gives the ids that the list has for the two newest versions, which were not made
-// from one, and the list makes the same tables.
+// TestAdd: a report as the game writes it gives the ids that the list has for the two newest versions, which were not
+// made from one, and the list makes the same tables.
 func TestAdd(t *testing.T) {
 	data, err := load("../testdata/packet_ids.json.gz")
 	if err != nil {

@@ -4,10 +4,10 @@
 //	go run ./gen add NUMBER NAME,NAME packets.json packet_ids.json.gz
 //
 // The second form puts a release into the list that the first one reads, from the report of the game's data generator.
-// Its input lists, for every released protocol number, the ids of the packets a proxy may want to look at, under the
-// names of the npm package minecraft-data that it was extracted from: all packets of handshaking, status, login and
-// configuration, and a selection of play. Of 776 and 777, which that package lacks, the order of packets is what several
-// public implementations agree on. Data that cannot be right is refused, not written.
+// Its input lists, for every released protocol number, the ids of the packets that a proxy may want to look at: all
+// packets of handshaking, status, login and configuration, and a selection of play. It was extracted from the npm
+// package minecraft-data and has its names. That package lacks 776 and 777; there several public implementations agree
+// on the order of packets. Data that cannot be right is refused, not written.
 package main
 
 import (
@@ -27,7 +27,7 @@ import (
 // Protocols below first lack compression and have i16-prefixed arrays; those above last have no data.
 const first, last = 47, 777
 
-// goNames are the packets whose minecraft-data name says too little out of its state, or that have two names.
+// goNames has the packets whose minecraft-data name says too little out of its state, or that have two names.
 var goNames = map[string]string{
 	"login/compress":         "SetCompression",
 	"login/success":          "LoginSuccess",
@@ -40,13 +40,14 @@ var goNames = map[string]string{
 	"status/ping":            "StatusPing",
 }
 
-// phantoms stand in the data as serverbound; they only ever go to the client (and their ids were given to others in 771).
+// phantoms stand in the data as serverbound; they only ever go to the client (and their ids were given to others in
+// 771).
 var phantoms = map[string]bool{
 	"configuration/toServer/custom_report_details": true,
 	"configuration/toServer/server_links":          true,
 }
 
-// interrupted are packets that really were gone for a version and came back.
+// interrupted has packets that really were gone for a version and came back.
 var interrupted = map[string]bool{"play/toClient/entity_destroy": true} // 755 has destroy_entity in its place
 
 var states = []string{"handshaking", "status", "login", "configuration", "play"}
@@ -173,7 +174,8 @@ func (v version) layouts() (map[string]layout, error) {
 				return nil, fmt.Errorf("%s/%s: has packets: %v, should have: %v", s, d, ok, want)
 			}
 			gap := slices.Index(l[:], "")
-			if s != "play" && gap >= 0 && slices.ContainsFunc(l[gap:], func(n string) bool { return n != "" }) { // play lists a selection
+			// Play lists a selection.
+			if s != "play" && gap >= 0 && slices.ContainsFunc(l[gap:], func(n string) bool { return n != "" }) {
 				return nil, fmt.Errorf("%s/%s: the ids have a gap at %#x", s, d, gap)
 			}
 		}
