@@ -18,16 +18,19 @@ import (
 	"github.com/earshot-mc/earshot/proxy"
 )
 
-// lookEvery is how often the files of the configuration are looked at. A change counts once it has been there for two
-// looks, so that a file is not read while it is being written.
-const lookEvery = 250 * time.Millisecond
+// Times of the looks at the files of the configuration. A change counts once it has been there for two looks, so that a
+// file is not read while it is being written.
+const (
+	lookEvery = time.Second            // as long as nothing has changed: each look wakes an idle machine
+	lookAgain = 250 * time.Millisecond // at what has
+)
 
 // follow reloads when a file of the configuration changes, until stop is called.
 func (n *Network) follow() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var following sync.WaitGroup
 	following.Go(func() {
-		look := time.NewTicker(lookEvery)
+		look := time.NewTimer(lookEvery)
 		defer look.Stop()
 		var before string
 		for {
@@ -36,10 +39,16 @@ func (n *Network) follow() (stop func()) {
 				return
 			case <-look.C:
 				now, tried := n.look()
-				if now != tried && now == before {
+				next := lookEvery
+				switch {
+				case now == tried:
+				case now == before:
 					n.Reload(ctx)
+				default:
+					next = lookAgain
 				}
 				before = now
+				look.Reset(next)
 			}
 		}
 	})

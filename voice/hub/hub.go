@@ -35,6 +35,8 @@ const (
 	// itself sleeps.
 	AwayAfter = 10 * time.Second
 
+	idleFlush = 5 * time.Second // between the same while nobody is on the network
+
 	gap      = 2 * time.Millisecond // at least, between two turns
 	rest     = 4                    // a turn is followed by at least so many times its own length of quiet, but by Flush at most
 	lookTime = 2 * time.Millisecond // of one turn, for reading what players see, or as much as all else in the last one
@@ -299,7 +301,7 @@ func (h *Hub) Run(ctx context.Context) {
 	poses := time.NewTicker(PoseGap)
 	poses.Stop()
 	defer poses.Stop()
-	ticking := false
+	ticking, busy := false, true
 	var held <-chan time.Time
 	for {
 		changed := true
@@ -324,12 +326,22 @@ func (h *Hub) Run(ctx context.Context) {
 		} else if seen, due := h.reg.Settle(begun); h.tellAll(begun, true) > 0 || h.evaluate() || h.dozing(begun) || seen || held == nil && !due.IsZero() {
 			h.Wake() // and the turn finds out what is due
 		}
+		if some := len(h.members) > 0 || len(h.reg.All()) > 0; some != busy {
+			if busy = some; some {
+				flush.Reset(Flush)
+			} else {
+				flush.Reset(idleFlush)
+			}
+		}
 		if want := h.poses > 0; want != ticking {
 			if ticking = want; want {
 				poses.Reset(PoseGap)
 			} else {
 				poses.Stop()
 			}
+		}
+		if !changed {
+			continue // the next flush is far enough away
 		}
 		select {
 		case <-ctx.Done():
