@@ -94,6 +94,7 @@ type Player struct {
 	reg   *Registry
 	seq   uint64
 	pose  atomic.Pointer[Pose]
+	spot  *Spot
 	facts atomic.Pointer[Facts]
 
 	// Sight is what the player's server shows to the player, and what follows from it.
@@ -110,7 +111,20 @@ func (p *Player) Pose() *Pose { return p.pose.Load() }
 
 // SetPose replaces the pose; nil makes it unknown. The pose must not be changed afterwards. Readers look at poses for
 // each frame, so nobody is woken.
-func (p *Player) SetPose(pose *Pose) { p.pose.Store(pose) }
+func (p *Player) SetPose(pose *Pose) {
+	p.pose.Store(pose)
+	for { // until no other call has come between the two
+		p.spot.at.Store(pack(pose))
+		newest := p.pose.Load()
+		if newest == pose {
+			return
+		}
+		pose = newest
+	}
+}
+
+// Spot returns roughly where the player is, of the pose that was set last. It is the same one always.
+func (p *Player) Spot() *Spot { return p.spot }
 
 // Facts returns the player's facts, never nil and never to be written to.
 func (p *Player) Facts() *Facts { return p.facts.Load() }
@@ -161,6 +175,7 @@ type Registry struct {
 	players map[uuid.UUID]*Player
 	all     []*Player // in order of joining; nil when players has changed since it was built
 	seq     uint64
+	spots   []Spot // of those who come next: a handful of neighbours in memory, never given to another player
 
 	sights *sight.Network
 
@@ -193,6 +208,11 @@ func (r *Registry) Add(id uuid.UUID, name string) *Player {
 		return 0, 0, 0, false
 	}
 	r.mu.Lock()
+	if len(r.spots) == 0 {
+		r.spots = make([]Spot, 64)
+	}
+	p.spot, r.spots = &r.spots[0], r.spots[1:]
+	p.spot.at.Store(pack(nil))
 	r.seq++
 	p.seq = r.seq
 	r.players[id] = p

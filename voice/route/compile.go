@@ -453,13 +453,13 @@ func (c *Compiler) Compile() *Table {
 // list notes in a table who is in which slot.
 func (c *Compiler) list(t *Table) {
 	n := len(c.members)
-	t.players, t.listeners = make([]*world.Player, n), make([]listener, n)
+	t.players, t.listeners, t.spots = make([]*world.Player, n), make([]listener, n), make([]*world.Spot, n)
 	t.clips, t.channels = make(set, c.words), make(map[*world.Place]set)
 	for slot, m := range c.members {
 		if m == nil {
 			continue
 		}
-		t.players[slot], t.listeners[slot] = m.Player, listener{m.Receiver, m.epoch}
+		t.players[slot], t.listeners[slot], t.spots[slot] = m.Player, listener{m.Receiver, m.epoch}, m.Player.Spot()
 		if m.Clips {
 			t.clips.add(slot)
 		}

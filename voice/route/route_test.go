@@ -673,7 +673,7 @@ func TestNoAllocationPerFrame(t *testing.T) {
 }
 
 func BenchmarkDelivered(b *testing.B) {
-	for _, c := range []struct{ n, groups int }{{10, 1}, {200, 1}, {1000, 20}, {1000, 1000}} {
+	for _, c := range []struct{ n, groups int }{{10, 1}, {200, 1}, {1000, 20}, {1000, 1000}, {5000, 172}} {
 		b.Run(fmt.Sprintf("members=%d/near=%d", c.n, c.n/c.groups), func(b *testing.B) {
 			r, all := crowd(b, c.n, c.groups)
 			src := NewSource(all[0])

@@ -108,6 +108,7 @@ type Table struct {
 	// By slot. A frame looks at the players of a whole place and hands itself to few of them, so that these are apart
 	// from what is needed only then.
 	players   []*world.Player
+	spots     []*world.Spot
 	listeners []listener
 	rows      []*row // nil in a free slot. A row may be in several tables
 
@@ -226,13 +227,17 @@ func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, 
 		factor = 1
 	}
 	at := gain.At(r.zones, r.base, mouth.X, mouth.Y, mouth.Z)
-	reach := gain.Reach(at, at, factor) // for a listener in the same zone
+	reach := gain.Reach(at, at, factor) // for a listener in the same zone; the farthest in any case
+	eye := world.Look(mouth, reach)
 	for i, word := range r.near {
 		if clip {
 			word &= t.clips[i]
 		}
 		for ; word != 0; word &= word - 1 {
 			slot := i*64 + bits.TrailingZeros64(word)
+			if !t.spots[slot].Within(eye) {
+				continue
+			}
 			ear := t.players[slot].Pose()
 			if ear == nil || ear.Place != mouth.Place {
 				continue
