@@ -100,6 +100,9 @@ func (g *Gateway) SetPolicy(p route.Policy) error { return g.hub.SetPolicy(p) }
 // must not block. What it has declared is in force when Declare returns, for those listeners who know of the speaker.
 func (g *Gateway) Declare(change func(b *relation.Book) error) error { return g.hub.Declare(change) }
 
+// Declared has read look at what Declare changes. It runs in the voice turn, must not block and must change nothing.
+func (g *Gateway) Declared(read func(b *relation.Book) error) error { return g.hub.Declared(read) }
+
 // SetDeclared says what the configuration declares, in place of what it declared before. It adds to what [Gateway.Declare]
 // has declared, is not stored, and cannot be withdrawn by anything else. With an error nothing has changed.
 func (g *Gateway) SetDeclared(d relation.Declarations) error {

@@ -230,7 +230,7 @@ func (c *Commands) domainList(src Source, args []string, _ string) (understood b
 		return false, nil
 	}
 	var all []domain
-	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+	err = c.cfg.Voice.Declared(func(b *relation.Book) error {
 		names := b.Names()
 		if len(args) == 1 {
 			if !slices.Contains(names, args[0]) {
@@ -340,7 +340,7 @@ func (c *Commands) listenList(src Source, args []string, _ string) (understood b
 		return false, nil
 	}
 	var all []relation.Listen
-	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+	err = c.cfg.Voice.Declared(func(b *relation.Book) error {
 		all = slices.Concat(b.Fixed().Listens, b.Listens.All())
 		return nil
 	})
@@ -407,7 +407,7 @@ func (c *Commands) edgeList(src Source, args []string, _ string) (understood boo
 		return false, nil
 	}
 	var all []relation.Edge
-	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
+	err = c.cfg.Voice.Declared(func(b *relation.Book) error {
 		all = slices.Concat(b.Fixed().Edges, b.Edges.All())
 		return nil
 	})

@@ -22,7 +22,8 @@ import (
 )
 
 // Voice decides who may be heard, and who hears whom; a [voice.Gateway] on a network is one. Its methods may wait for a moment, those
-// that suggestions need do not; errors are for who typed. What a method changes is in force when it returns.
+// that suggestions need do not; errors are for who typed. What a method changes is in force and stored when it returns, or
+// cannot be stored for now. A method that only reads waits for no disk.
 type Voice interface {
 	// Mute puts a mute into force, in place of a former one of the same player.
 	Mute(mute.Record) error
@@ -32,9 +33,11 @@ type Voice interface {
 	Mutes() ([]mute.Record, error)
 	// Why says why a listener hears a talker or does not.
 	Why(talker, listener uuid.UUID) (why.Answer, error)
-	// Declare has change read or alter who is given whose voice outright. What the configuration declares is fixed: commands
-	// add to it and cannot take from it. change must not wait.
+	// Declare has change alter who is given whose voice outright. What the configuration declares is fixed: commands add to
+	// it and cannot take from it. change must not wait.
 	Declare(change func(b *relation.Book) error) error
+	// Declared has read look at the same. read must not wait.
+	Declared(read func(b *relation.Book) error) error
 	// Domains are the names of all domains. It does not wait.
 	Domains() []string
 	// ListGroups lists them in the order in which to show them.

@@ -49,6 +49,7 @@ func (g *gateway) Why(talker, listener uuid.UUID) (why.Answer, error) {
 	}, g.broken
 }
 func (g *gateway) Declare(change func(*relation.Book) error) error { return change(&g.book) }
+func (g *gateway) Declared(read func(*relation.Book) error) error  { return read(&g.book) }
 func (g *gateway) Domains() []string                               { return g.book.Names() }
 
 func (g *gateway) Unstored() (int, string) { return g.lost, "the server cannot be reached" }

@@ -11,7 +11,7 @@ import (
 
 // Explain walks the checks for a pair. The decision is the one that the table is compiled by.
 func (h *Hub) Explain(talker, listener uuid.UUID) (w why.Answer, err error) {
-	err = h.Do(func(now time.Time) {
+	err = h.Read(func(now time.Time) {
 		h.late = append(h.late, func() { w = h.explain(talker, listener, now) }) // after what else this turn brings
 	})
 	return w, err

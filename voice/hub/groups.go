@@ -21,7 +21,7 @@ func (h *Hub) Ask(m *Member, r talk.GroupRequest) {
 
 // Groups lists every group.
 func (h *Hub) Groups() (all []group.Info, err error) {
-	err = h.Do(func(time.Time) { all = h.groups.List() })
+	err = h.Read(func(time.Time) { all = h.groups.List() })
 	return all, err
 }
 

@@ -134,20 +134,12 @@ func blocks(v float64) int32 { return int32(math.Round(min(max(v, -maxAway), max
 const maxAway = 60_000_000
 
 // ToggleMic asks a player's page, if they have one open, to open or close its microphone. It reports whether there is one.
-// It waits for a turn, and not for a disk.
 func (h *Hub) ToggleMic(player uuid.UUID) (asked bool) {
-	done := make(chan struct{})
-	h.post(arrival{order: order{do: func(time.Time) {
-		defer close(done)
+	h.Read(func(time.Time) {
 		if m := h.byID[player]; m != nil && m.wants.Page {
 			m.client.ToggleMic()
 			asked = true
 		}
-	}}})
-	select {
-	case <-done:
-		return asked
-	case <-h.ended:
-		return false
-	}
+	})
+	return asked // false as well when voice has ended
 }

@@ -19,21 +19,29 @@ var ErrEnded = errors.New("voice has been shut down")
 
 // order is something to be done in a turn.
 type order struct {
-	do   func(now time.Time)
-	done chan struct{} // closed when the turn is in force and stored; may be nil
+	do    func(now time.Time)
+	done  chan struct{} // closed when the turn is in force, and stored as well if the order wants that; may be nil
+	reads bool          // whether it changes nothing that is stored, and does not wait until others' changes are
 }
 
-// Do has fn run by the turn, which owns the state. It returns once the table of that turn is in force and what the turn
-// has changed is stored, or the store has given up for now. fn must neither block nor call the hub.
-func (h *Hub) Do(fn func(now time.Time)) error {
-	done := make(chan struct{})
-	h.post(arrival{order: order{fn, done}})
+// Do has fn run by the turn, which owns the state. It waits until the table of that turn is in force, and until the [Store]
+// has what the whole turn has changed or has given up for now. fn must neither block nor call the hub.
+func (h *Hub) Do(fn func(now time.Time)) error { return h.wait(order{do: fn}) }
+
+// Read is Do for an fn that changes nothing that is stored. It waits until the table of that turn is in force, and for no
+// store, whatever else that turn has changed.
+func (h *Hub) Read(fn func(now time.Time)) error { return h.wait(order{do: fn, reads: true}) }
+
+// wait gives the next turn an order, and returns when it is done.
+func (h *Hub) wait(o order) error {
+	o.done = make(chan struct{})
+	h.post(arrival{order: o})
 	select {
-	case <-done:
+	case <-o.done:
 		return nil
 	case <-h.ended:
 		select {
-		case <-done:
+		case <-o.done:
 			return nil
 		default:
 			return ErrEnded
@@ -79,7 +87,7 @@ func (h *Hub) Unmute(player uuid.UUID) (was bool, err error) {
 
 // Mutes lists the mutes in force, the server-wide one first.
 func (h *Hub) Mutes() (list []mute.Record, err error) {
-	err = h.Do(func(now time.Time) { list = h.mutes.List(now) })
+	err = h.Read(func(now time.Time) { list = h.mutes.List(now) })
 	return list, err
 }
 
@@ -95,6 +103,14 @@ func (h *Hub) GroupsEnabled() bool { return h.groupsOn.Load() }
 // Declare has fn change the declarations of who is given whose voice outright.
 func (h *Hub) Declare(fn func(b *relation.Book) error) error {
 	return h.try(func(time.Time) error { return fn(&h.standing) })
+}
+
+// Declared has fn read the declarations, and change nothing.
+func (h *Hub) Declared(fn func(b *relation.Book) error) (err error) {
+	if ended := h.Read(func(time.Time) { err = fn(&h.standing) }); ended != nil {
+		return ended
+	}
+	return err
 }
 
 // Changes is state that lasts: what is new or different, and what is gone.

@@ -63,14 +63,11 @@ func (h *Hub) settle(inbox []arrival) {
 	h.late = h.late[:0]
 	h.count()
 	h.nameGroups()
+	finish(inbox, true)
 	c, r := h.changes(), &replies{answers: h.answers}
 	h.answers = nil
 	done := func() {
-		for _, a := range inbox {
-			if a.done != nil {
-				close(a.done)
-			}
-		}
+		finish(inbox, false)
 		h.holding.Lock()
 		defer h.holding.Unlock()
 		r.stored = true
@@ -90,6 +87,15 @@ func (h *Hub) settle(inbox []arrival) {
 		done()
 	} else {
 		h.Store.Save(c, done)
+	}
+}
+
+// finish tells those who wait for a turn that it is done: those whose orders only read, or the others.
+func finish(inbox []arrival, reads bool) {
+	for _, a := range inbox {
+		if a.done != nil && a.reads == reads {
+			close(a.done)
+		}
 	}
 }
 
