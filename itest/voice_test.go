@@ -183,6 +183,7 @@ type sound struct {
 	dx, dz    float64
 	hz, level float64
 	concealed bool
+	at        time.Time
 }
 
 func newSpeaker(t *testing.T, p *program, bot *peer.Bot, server *peer.Server) *speaker {
@@ -213,7 +214,7 @@ func (s *speaker) connect(cfg client.Config) {
 	s.offer = s.invited()
 	cfg.URL, cfg.Token, cfg.Player = s.offer.URL, s.offer.Token, s.id
 	cfg.Sound = func(x client.Sound) {
-		h := sound{kind: x.Kind, from: x.Source, origin: x.Origin, gain: x.Gain, dx: float64(x.DX), dz: float64(x.DZ), concealed: x.Concealed}
+		h := sound{kind: x.Kind, from: x.Source, origin: x.Origin, gain: x.Gain, dx: float64(x.DX), dz: float64(x.DZ), concealed: x.Concealed, at: time.Now()}
 		h.hz, h.level = tone(x.PCM)
 		s.mu.Lock()
 		s.heard = append(s.heard, h)

@@ -40,6 +40,24 @@ func Quiet(kinds ...string) Option { return func(c command) { c["quiet"] = kinds
 // authenticates and forwards nothing.
 func OwnIDs() Option { return func(c command) { c["own"] = true } }
 
+// Bodies gives players the bodies of those who are within so many blocks, as servers do; without it nobody has one.
+func Bodies(blocks int) Option { return func(c command) { c["bodies"] = blocks } }
+
+// Ages makes the backend tell players each second how old their world is, from these ticks on at the start; worlds that
+// are not named begin with 0. A world NAME#ANYTHING is known to clients as NAME.
+func Ages(worlds map[string]int64) Option { return func(c command) { c["ages"] = worlds } }
+
+// Seeds are the hashed seeds of worlds, of which clients are told from 1.15 on.
+func Seeds(worlds map[string]int32) Option {
+	return func(c command) {
+		seeds := map[string][2]int32{}
+		for name, seed := range worlds {
+			seeds[name] = [2]int32{seed, seed}
+		}
+		c["seeds"] = seeds
+	}
+}
+
 // Server is a game server of somebody else.
 type Server struct {
 	Addr string // host:port
@@ -151,6 +169,32 @@ func (s *Server) Hide(name, target string) {
 func (s *Server) Show(name, target string) {
 	s.t.Helper()
 	s.do(command{"cmd": "show", "name": name, "target": target})
+}
+
+// ListsPerWorld makes a player's list hold those alone who are in the player's own world, as a plugin does.
+func (s *Server) ListsPerWorld() { s.t.Helper(); s.do(command{"cmd": "lists", "by": "world"}) }
+
+// Vanish takes a player, who need not have come yet, off the lists and out of the sight of those named, or of everybody.
+// The player goes on seeing them.
+func (s *Server) Vanish(name string, from ...string) {
+	s.t.Helper()
+	c := command{"cmd": "vanish", "name": name}
+	if from != nil {
+		c["from"] = from
+	}
+	s.do(c)
+}
+
+// Appear undoes Vanish.
+func (s *Server) Appear(name string) {
+	s.t.Helper()
+	s.do(command{"cmd": "appear", "name": name})
+}
+
+// Cull keeps target's body from a player, as plugins do with what is behind walls, or not any more. The list stays.
+func (s *Server) Cull(name, target string, on bool) {
+	s.t.Helper()
+	s.do(command{"cmd": "cull", "name": name, "target": target, "on": on})
 }
 
 // Vehicle makes a "boat" or "minecart" appear and returns its entity id.

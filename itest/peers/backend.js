@@ -2,7 +2,10 @@
 // node backend.js '{"version":"1.20.4"}' — a small game server for every version from 1.8 to 26.3.
 // Options: version, mode (none, legacy, bungeeguard, modern), secret, threshold (of compression, -1 for
 // none), world, floodgate (its key in hex), forge (see forge.js), ask (the newest modern forwarding version it asks for), refuse ({name: {phase, reason}}),
-// quiet (events not to print), own (players have UUIDs that nobody else knows them by).
+// quiet (events not to print), own (players have UUIDs that nobody else knows them by), bodies (players get the bodies of
+// those within so many blocks; without it nobody has one), ages ({world: ticks}: how old worlds are at the start, of which
+// players are told each second; without it they are not told), seeds ({world: [high, low]} instead of the library's).
+// A world may be called NAME#ANYTHING: clients are told NAME, so there can be several worlds that they know by one name.
 const crypto = require('crypto')
 require('./newer')
 const mc = require('minecraft-protocol')
@@ -10,7 +13,7 @@ const nbt = require('prismarine-nbt')
 const { Vec3 } = require('vec3')
 const { say, commands, failure, strict, options } = require('./lines')
 
-const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, refuse = {}, quiet = [], floodgate, forge, own } = options()
+const { version, mode = 'none', secret = '', threshold = 256, world: home = 'minecraft:overworld', ask = 4, refuse = {}, quiet = [], floodgate, forge, own, bodies, ages, seeds = {} } = options()
 const md = require('minecraft-data')(version)
 const P = md.version.version
 const modes = ['survival', 'creative', 'adventure', 'spectator']
@@ -194,10 +197,17 @@ function join (c) {
   for (const n of ['position', 'position_look', 'look', 'flying', 'vehicle_move', 'teleport_confirm', 'chat', 'chat_message', 'chat_command', 'chat_command_signed', 'client_command', 'settings', 'custom_payload']) {
     c.removeAllListeners(n)
   }
-  for (const n of ['position', 'position_look']) c.on(n, p => event({ ev: 'pos', name: c.username, x: p.x, y: p.y, z: p.z, yaw: p.yaw, pitch: p.pitch }))
+  for (const n of ['position', 'position_look']) {
+    c.on(n, p => {
+      step(c, p)
+      event({ ev: 'pos', name: c.username, x: p.x, y: p.y, z: p.z, yaw: p.yaw, pitch: p.pitch })
+    })
+  }
   c.on('look', p => event({ ev: 'look', name: c.username, yaw: p.yaw, pitch: p.pitch }))
   c.on('vehicle_move', p => event({ ev: 'vehicle', name: c.username, x: p.x, y: p.y, z: p.z, yaw: p.yaw, pitch: p.pitch }))
   c.on('teleport_confirm', p => {
+    if (c.expected === p.teleportId) c.expected = undefined
+    if (P >= 777) step(c, p)
     event({ ev: 'confirmed', name: c.username, teleport: p.teleportId })
     if (P >= 777) event({ ev: 'pos', name: c.username, x: p.x, y: p.y, z: p.z, yaw: p.yaw, pitch: p.pitch }) // no movement says so
   })
@@ -210,22 +220,31 @@ function join (c) {
     c.ending = true
     c.once('end', why => { leave(c); say({ ev: 'leave', name: c.username, text: why }) })
   }
+  c.entries = new Set()
+  c.unlisted = new Set()
+  c.bodies = new Map()
+  c.culled = new Set()
   players.set(c.username, c)
   say({
     ev: 'join', name: c.username, uuid: c.uuid, entity: c.eid, host: c.serverHost, port: c.serverPort, protocol: c.protocolVersion, from: `${c.socket.remoteAddress}:${c.socket.remotePort}`, forwarded: c.forwarded, bedrock: c.bedrock
   })
   enter(c)
   for (const other of players.values()) {
-    list(c, other)
-    if (other !== c) list(other, c)
+    other.unlisted.delete(c.username)
+    enlist(c, other)
+    if (other !== c) enlist(other, c)
   }
+  look()
   for (const id of vehicles.keys()) appear(c, id)
 }
 
 function leave (c) {
   if (players.get(c.username) !== c) return
   players.delete(c.username)
-  for (const other of players.values()) unlist(other, c)
+  for (const other of players.values()) {
+    unlist(other, c)
+    disembody(other, c)
+  }
 }
 
 function kick (c, reason) {
@@ -233,9 +252,82 @@ function kick (c, reason) {
   c.end(reason)
 }
 
+// ---- who is shown to whom
+
+let perWorld = false // lists have those of one's own world alone, as a plugin makes them
+const vanished = new Map() // name -> names of those from whom, or undefined for all
+const unseen = (to, p) => vanished.has(p.username) && (vanished.get(p.username) ?? [to.username]).includes(to.username)
+
+// enlist puts p onto somebody's list, or takes them off, as it should be.
+function enlist (to, p) {
+  const should = to === p || (!unseen(to, p) && !to.unlisted.has(p.username) && (!perWorld || to.world === p.world))
+  if (should === to.entries.has(p.username)) return
+  if (should) list(to, p)
+  else unlist(to, p)
+}
+
+// look gives everybody the bodies that there should be, and takes away the others. A body comes behind its entry.
+function look () {
+  if (bodies === undefined) return
+  const all = [...players.values()]
+  for (const to of all) {
+    for (const p of all) {
+      if (to === p) continue
+      const near = Math.hypot(to.feet.x - p.feet.x, to.feet.y - p.feet.y, to.feet.z - p.feet.z) <= bodies
+      if (near && to.world === p.world && !p.dead && p.mode !== 3 && !unseen(to, p) && !to.culled.has(p.username)) embody(to, p)
+      else disembody(to, p)
+    }
+  }
+}
+
+const fractions = ({ x, y, z }) => P < 107 ? { x: fixed(x), y: fixed(y), z: fixed(z) } : { x, y, z }
+
+function embody (to, p) {
+  const was = to.bodies.get(p.eid)
+  if (was === p.feet) return
+  to.bodies.set(p.eid, p.feet)
+  const still = { dx: 0, dy: 0, dz: 0, yaw: 0, pitch: 0, flags: {}, onGround: true }
+  if (was) return to.write(P >= 768 ? 'sync_entity_position' : 'entity_teleport', { entityId: p.eid, ...fractions(p.feet), ...still })
+  if (P < 764) return to.write('named_entity_spawn', { entityId: p.eid, playerUUID: p.uuid, ...fractions(p.feet), yaw: 0, pitch: 0, currentItem: 0, metadata: [] })
+  to.write('spawn_entity', { entityId: p.eid, objectUUID: p.uuid, type: registry.entitiesByName.player.id, ...p.feet, pitch: 0, yaw: 0, headPitch: 0, objectData: 0, velocity: { x: 0, y: 0, z: 0 } })
+}
+
+function disembody (to, p) {
+  if (to.bodies.delete(p.eid)) gone(to, p.eid)
+}
+
+const gone = (to, id) => P === 755 ? to.write('destroy_entity', { entityId: id }) : to.write('entity_destroy', { entityIds: [id] })
+
+// step takes over where a client stands, but for what it said before it heard of the last teleport.
+function step (c, { x, y, z }) {
+  if (P < 107 && c.expected && Math.hypot(c.expected.x - x, c.expected.y - y, c.expected.z - z) < 0.5) c.expected = undefined
+  if (c.expected === undefined) c.feet = { x, y, z }
+}
+
+// ---- the age of worlds, in ticks of 50 ms
+
+const born = Date.now()
+const now = () => Math.floor((Date.now() - born) / 50)
+const toldAge = new WeakMap() // player -> tick
+
+function tellAge (c) {
+  if (!ages) return
+  toldAge.set(c, now())
+  const age = (ages[P >= 775 ? home : c.world] ?? 0) + now() // from 26.1 on it is that of the first world everywhere
+  c.write('update_time', { age: BigInt(age), time: BigInt(age), tickDayTime: true, clockUpdates: [] })
+}
+
+if (ages || bodies !== undefined) {
+  setInterval(() => {
+    look()
+    for (const c of players.values()) if (now() - toldAge.get(c) >= 20) tellAge(c)
+  }, 50)
+}
+
 // ---- tab list
 
 function list (to, p) {
+  to.entries.add(p.username)
   if (P < 761) {
     return to.write('player_info', { action: 'add_player', data: [{ uuid: p.uuid, name: p.username, properties: [], gamemode: p.mode, ping: 7 }] })
   }
@@ -246,8 +338,17 @@ function list (to, p) {
 }
 
 function unlist (to, p) {
+  if (!to.entries.delete(p.username)) return
   if (P < 761) return to.write('player_info', { action: 'remove_player', data: [{ uuid: p.uuid }] })
   to.write('player_remove', { players: [p.uuid] })
+}
+
+// shown tells everybody of somebody who has vanished or is back.
+function shown (name) {
+  const p = players.get(name)
+  if (!p) return
+  for (const to of players.values()) enlist(to, p)
+  look()
 }
 
 function listMode (to, p) {
@@ -271,22 +372,25 @@ const chunk = floor()
 const dark = floor() // no sky light in it, as clients before 1.14 expect of every world but the overworld
 if (P < 477) for (const s of dark.sections) if (s) s.skyLight = null
 
+const called = world => world.split('#')[0]
+const seed = world => seeds[world] ?? md.loginPacket?.hashedSeed ?? md.loginPacket?.worldState.hashedSeed ?? [0, 0]
 const number = { 'minecraft:overworld': 0, 'minecraft:the_nether': -1, 'minecraft:the_end': 1 }
 // Before 1.16 worlds have numbers only.
 function dimension (world) {
-  if (!(world in number)) throw new Error(`${version} has no world ${world}`)
-  return number[world]
+  if (!(called(world) in number)) throw new Error(`${version} has no world ${world}`)
+  return number[called(world)]
 }
 
 function enter (c) {
   const l = md.loginPacket
   if (!l) {
-    c.write('login', { entityId: c.eid, gameMode: c.mode, dimension: dimension(c.world), difficulty: 1, maxPlayers: 20, levelType: 'default', hashedSeed: [0, 0], viewDistance: 10, reducedDebugInfo: false, enableRespawnScreen: true })
+    c.write('login', { entityId: c.eid, gameMode: c.mode, dimension: dimension(c.world), difficulty: 1, maxPlayers: 20, levelType: 'default', hashedSeed: seed(c.world), viewDistance: 10, reducedDebugInfo: false, enableRespawnScreen: true })
   } else {
-    const worldNames = [...new Set([...l.worldNames, c.world])]
+    const name = called(c.world)
+    const worldNames = [...new Set([...l.worldNames, name])]
     c.write('login', P >= 766
-      ? { ...l, entityId: c.eid, worldNames, worldState: { ...l.worldState, name: c.world, gamemode: modes[c.mode] } }
-      : { ...l, entityId: c.eid, worldNames, worldName: c.world, gameMode: c.mode })
+      ? { ...l, entityId: c.eid, worldNames, worldState: { ...l.worldState, name, hashedSeed: seed(c.world), gamemode: modes[c.mode] } }
+      : { ...l, entityId: c.eid, worldNames, worldName: name, hashedSeed: seed(c.world), gameMode: c.mode })
   }
   if (P < 764) c.write('custom_payload', { channel: P < 393 ? 'MC|Brand' : 'minecraft:brand', data: Buffer.from('\x04stub') })
   surround(c)
@@ -294,7 +398,7 @@ function enter (c) {
 
 function surround (c) {
   if (P >= 765) c.write('game_state_change', { reason: 'level_chunks_load_start', gameMode: 0 })
-  const lit = P >= 477 || c.world === 'minecraft:overworld'
+  const lit = P >= 477 || called(c.world) === 'minecraft:overworld'
   const column = lit ? chunk : dark
   const light = column.dumpLight?.()
   const common = {
@@ -303,6 +407,7 @@ function surround (c) {
   for (let x = -2; x <= 2; x++) for (let z = -2; z <= 2; z++) c.write('map_chunk', { x, z, ...common })
   c.write('update_health', { health: 20, food: 20, foodSaturation: 5 })
   teleport(c, c.at)
+  tellAge(c)
 }
 
 function teleport (c, { x, y, z, yaw = 0, pitch = 0, relative = [] }) {
@@ -312,20 +417,35 @@ function teleport (c, { x, y, z, yaw = 0, pitch = 0, relative = [] }) {
     ? Object.fromEntries(relative.map(r => [r, true]))
     : relative.reduce((v, r) => v | 1 << bits.indexOf(r), 0)
   const teleportId = nextTeleport++
+  c.feet = Object.fromEntries(Object.entries({ x, y, z }).map(([a, v]) => [a, relative.includes(a) ? c.feet[a] + v : v]))
+  c.expected = P < 107 ? relative.length ? undefined : c.feet : teleportId
   c.write('position', { x, y, z, dx: 0, dy: 0, dz: 0, yaw, pitch, flags, teleportId, dismountVehicle: false })
   return { teleport: teleportId }
 }
 
 function respawn (c, world, keep, at) {
   const l = md.loginPacket
+  const before = c.world
   c.world = world
   c.at = { ...c.at, ...at }
-  const common = { worldName: world, hashedSeed: l?.hashedSeed ?? [0, 0], gamemode: c.mode, previousGamemode: 255, isDebug: false, isFlat: false, portalCooldown: 0, copyMetadata: P >= 766 ? keep : keep !== 0 }
-  if (P >= 766) c.write('respawn', { worldState: { ...l.worldState, name: world, gamemode: modes[c.mode] }, copyMetadata: keep })
+  c.bodies.clear()
+  for (const other of players.values()) if (before !== world) disembody(other, c)
+  const common = { worldName: called(world), hashedSeed: seed(world), gamemode: c.mode, previousGamemode: 255, isDebug: false, isFlat: false, portalCooldown: 0, copyMetadata: P >= 766 ? keep : keep !== 0 }
+  if (P >= 766) c.write('respawn', { worldState: { ...l.worldState, name: called(world), hashedSeed: seed(world), gamemode: modes[c.mode] }, copyMetadata: keep })
   else if (P >= 759) c.write('respawn', { ...common, dimension: l.worldType })
   else if (P >= 735) c.write('respawn', { ...common, dimension: l.dimension })
-  else c.write('respawn', { ...common, dimension: dimension(world), difficulty: 1, levelType: 'default' })
+  else {
+    const other = dimension(world) >= 0 ? -1 : 0
+    // Clients stay in their world unless the number changes, so servers send another one first.
+    const all = before !== world && dimension(before) === dimension(world) ? [other, dimension(world)] : [dimension(world)]
+    for (const dimension of all) c.write('respawn', { ...common, dimension, difficulty: 1, levelType: 'default' })
+  }
   surround(c)
+  for (const other of players.values()) {
+    enlist(c, other)
+    enlist(other, c)
+  }
+  look()
 }
 
 // ---- vehicles
@@ -342,8 +462,7 @@ const vehicle = id => { const v = vehicles.get(id); if (!v) throw new Error(`no 
 
 function appear (to, id) {
   const v = vehicle(id)
-  const place = P < 107 ? { x: fixed(v.x), y: fixed(v.y), z: fixed(v.z) } : { x: v.x, y: v.y, z: v.z }
-  to.write('spawn_entity', { entityId: id, objectUUID: v.uuid, type: vehicleType(v.type), ...place, pitch: 0, yaw: angle(v.yaw), headPitch: 0, objectData: 0, velocity: { x: 0, y: 0, z: 0 } })
+  to.write('spawn_entity', { entityId: id, objectUUID: v.uuid, type: vehicleType(v.type), ...fractions(v), pitch: 0, yaw: angle(v.yaw), headPitch: 0, objectData: 0, velocity: { x: 0, y: 0, z: 0 } })
   if (v.riders.length) sit(to, id, [], v.riders)
 }
 
@@ -375,7 +494,7 @@ function drive (id, how, q) {
     }
     case 'teleport':
       name = 'entity_teleport'
-      params = P >= 768 ? { ...to, ...still, yaw, pitch, flags: {}, onGround: true } : { ...(P < 107 ? { x: fixed(to.x), y: fixed(to.y), z: fixed(to.z) } : to), yaw: angle(yaw), pitch: angle(pitch), onGround: true }
+      params = P >= 768 ? { ...to, ...still, yaw, pitch, flags: {}, onGround: true } : { ...fractions(to), yaw: angle(yaw), pitch: angle(pitch), onGround: true }
       break
     case 'sync':
       if (P < 768) throw new Error(`${version} has no position sync`)
@@ -410,16 +529,27 @@ commands({
       else c.write('system_chat', { content: P >= 765 ? nbt.comp({ text: nbt.string(q.text) }) : json, type: 1, isActionBar: false })
     }
   },
-  hide (q) { unlist(player(q.name), player(q.target)) },
-  show (q) { list(player(q.name), player(q.target)) },
+  hide (q) { const c = player(q.name); c.unlisted.add(player(q.target).username); enlist(c, player(q.target)) },
+  show (q) { const c = player(q.name); c.unlisted.delete(q.target); enlist(c, player(q.target)) },
+  lists (q) {
+    perWorld = q.by === 'world'
+    for (const to of players.values()) for (const p of players.values()) enlist(to, p)
+  },
+  // vanish takes somebody, who need not be here yet, off the lists and out of the sight of others, or of those named; they
+  // see everybody all the same. appear undoes it.
+  vanish (q) { vanished.set(q.name, q.from); shown(q.name) },
+  appear (q) { vanished.delete(q.name); shown(q.name) },
+  // cull keeps a body from somebody, as plugins do with what is behind walls; the list stays.
+  cull (q) { const c = player(q.name); if (q.on) c.culled.add(q.target); else c.culled.delete(q.target); look() },
   teleport (q) { return teleport(player(q.name), q) },
   respawn (q) { const c = player(q.name); respawn(c, q.world ?? c.world, q.keep ?? 0, { x: q.x ?? 8, y: q.y ?? 70, z: q.z ?? 8, yaw: q.yaw, pitch: q.pitch }) },
-  kill (q) { const c = player(q.name); c.dead = true; c.at = { ...c.at, x: q.x ?? 8, y: q.y ?? 70, z: q.z ?? 8 }; c.write('update_health', { health: 0, food: 20, foodSaturation: 5 }) },
+  kill (q) { const c = player(q.name); c.dead = true; c.at = { ...c.at, x: q.x ?? 8, y: q.y ?? 70, z: q.z ?? 8 }; c.write('update_health', { health: 0, food: 20, foodSaturation: 5 }); look() },
   mode (q) {
     const c = player(q.name)
     c.mode = q.mode
     c.write('game_state_change', { reason: 'change_game_mode', gameMode: q.mode })
     for (const to of players.values()) listMode(to, c)
+    look()
   },
   op (q) { const c = player(q.name); c.write('entity_status', { entityId: c.eid, entityStatus: 24 + q.level }) },
   spawn (q) {
@@ -438,7 +568,7 @@ commands({
   destroy (q) {
     vehicle(q.vehicle)
     vehicles.delete(q.vehicle)
-    for (const c of players.values()) P === 755 ? c.write('destroy_entity', { entityId: q.vehicle }) : c.write('entity_destroy', { entityIds: [q.vehicle] })
+    for (const c of players.values()) gone(c, q.vehicle)
   },
   correct (q) { player(q.name).write('vehicle_move', { x: q.x, y: q.y, z: q.z, yaw: q.yaw ?? 0, pitch: q.pitch ?? 0 }) },
   reconfigure (q) {
