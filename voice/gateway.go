@@ -12,7 +12,6 @@ import (
 	"log/slog"
 	"maps"
 	"sync"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -93,7 +92,7 @@ type Gateway struct {
 	hub      *hub.Hub
 	speakers *speaker.Set
 	book     *speaker.Book
-	saved    atomic.Pointer[chan struct{}] // closed when the last change of the book is stored
+	unsaved  unsaved
 
 	ctx     context.Context // of the clients, and of following
 	cancel  context.CancelFunc

@@ -1,6 +1,10 @@
 package voice
 
 import (
+	"maps"
+	"slices"
+	"sync"
+
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/voice/speaker"
@@ -25,9 +29,7 @@ func (g *Gateway) keepSpeakers(sounds string, convert speaker.Converter, kept Sp
 		return
 	}
 	g.book = speaker.NewBook(g.speakers, speaker.Sounds(sounds), func(put []speaker.Record, gone []uuid.UUID) {
-		saved := make(chan struct{})
-		g.saved.Store(&saved)
-		kept.Save(put, gone, func() { close(saved) })
+		kept.Save(put, gone, g.unsaved.add())
 	})
 	g.book.Ended, g.book.Convert = ended, convert
 	if err := g.book.Apply(kept.Load(), nil); err != nil {
@@ -60,7 +62,39 @@ func (g *Gateway) SpeakerBook() *speaker.Book { return g.book }
 
 // SpeakersStored returns when what was changed in the book before is stored, or cannot be for now.
 func (g *Gateway) SpeakersStored() {
-	if saved := g.saved.Load(); saved != nil {
-		<-*saved
+	g.unsaved.wait()
+}
+
+// unsaved is changes that are being stored. They end in any order: of one record the newest alone is stored, which may
+// be after what came later.
+type unsaved struct {
+	mu  sync.Mutex
+	all map[chan struct{}]struct{} // each closed when it is stored
+}
+
+// add is a change more, until done is called, once.
+func (u *unsaved) add() (done func()) {
+	stored := make(chan struct{})
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.all == nil {
+		u.all = make(map[chan struct{}]struct{})
+	}
+	u.all[stored] = struct{}{}
+	return func() {
+		u.mu.Lock()
+		delete(u.all, stored)
+		u.mu.Unlock()
+		close(stored)
+	}
+}
+
+// wait returns when all that have been added by now are done.
+func (u *unsaved) wait() {
+	u.mu.Lock()
+	all := slices.Collect(maps.Keys(u.all))
+	u.mu.Unlock()
+	for _, stored := range all {
+		<-stored
 	}
 }

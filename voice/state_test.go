@@ -223,6 +223,48 @@ func records[T any](t *testing.T, st *store.Store, bucket string) map[string]T {
 	return b.Load()
 }
 
+// late is a store of speakers that says when something is stored.
+type late struct{ dones []func() }
+
+func (s *late) Load() []speaker.Record                              { return nil }
+func (s *late) Watch(func())                                        {}
+func (s *late) Take() ([]speaker.Record, []uuid.UUID)               { return nil, nil }
+func (s *late) Save(_ []speaker.Record, _ []uuid.UUID, done func()) { s.dones = append(s.dones, done) }
+
+// Whoever has changed the book waits for all that was changed before, in whichever order it is stored, and for nothing
+// that comes later.
+func TestSpeakersAreStoredWhenAllIs(t *testing.T) {
+	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}} {
+		st := new(late)
+		s := open(t, Config{Speakers: st})
+		s.gw.SpeakersStored() // nothing has been changed
+		for _, name := range []string{"one", "two", "three"} {
+			if err := s.gw.SpeakerBook().Put(speaker.Record{Name: name, Server: "survival", World: "minecraft:overworld", Volume: 1, Range: 20}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		waited := make(chan struct{})
+		go func() { s.gw.SpeakersStored(); close(waited) }()
+		time.Sleep(20 * time.Millisecond) // in which it begins to
+		s.gw.SpeakerBook().Remove("one")
+		for i, n := range order {
+			select {
+			case <-waited:
+				t.Fatalf("%v: stored after %d of three", order, i)
+			case <-time.After(20 * time.Millisecond):
+			}
+			st.dones[n]()
+		}
+		select {
+		case <-waited:
+		case <-time.After(patience):
+			t.Fatalf("%v: waits for what came later", order)
+		}
+		st.dones[3]()
+		s.gw.SpeakersStored()
+	}
+}
+
 // slow is a store that says when something is stored.
 type slow struct {
 	mu    sync.Mutex

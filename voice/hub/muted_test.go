@@ -3,7 +3,9 @@ package hub
 import (
 	"fmt"
 	"slices"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/uuid"
@@ -15,9 +17,14 @@ import (
 )
 
 // told is what players are told of mutes: "anna none>player spam".
-type told struct{ all []string }
+type told struct {
+	mu  sync.Mutex // the hub tells
+	all []string
+}
 
 func (w *told) take() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	got := w.all
 	w.all = nil
 	return got
@@ -35,6 +42,8 @@ func (x *test) tell(exempt ...string) *told {
 			return Open
 		}
 		x.hub.Muted = func(id uuid.UUID, was, is mute.State) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
 			w.all = append(w.all, fmt.Sprintf("%s %s>%s %s", names[id], kinds[was.Kind], kinds[is.Kind], is.Reason))
 		}
 	})
@@ -73,6 +82,7 @@ func TestMutedPlayersAreTold(t *testing.T) {
 			t.Errorf("MuteOf says %+v", s)
 		}
 		time.Sleep(4 * time.Second)
+		synctest.Wait()
 		expect("meanwhile")
 		time.Sleep(time.Second)
 		x.settle()
@@ -123,18 +133,18 @@ func TestWhoComesBackMutedIsToldAgain(t *testing.T) {
 		w.take()
 		for range 2 {
 			p := x.reg.Add(uuid.NewSHA1(uuid.Nil, []byte("anna")), "anna")
-			time.Sleep(2 * Flush)
+			x.calm()
 			if got := w.take(); len(got) != 0 {
 				t.Errorf("told before it is known where: %q", got)
 			}
 			p.SetFacts(world.Facts{Place: x.reg.Place("survival", "overworld")})
 			x.player("staff")
-			time.Sleep(2 * Flush)
+			x.calm()
 			if got := w.take(); !slices.Equal(got, []string{"anna none>all "}) {
 				t.Errorf("told %q", got)
 			}
 			x.reg.Remove(p)
-			time.Sleep(2 * Flush)
+			x.calm()
 			if s := x.hub.MuteOf(p.ID); s != (mute.State{}) {
 				t.Errorf("known of who has left: %+v", s)
 			}

@@ -186,7 +186,7 @@ func TestRights(t *testing.T) {
 		if got := last(a, "rights"); got != "" {
 			t.Errorf("told again: %q", got)
 		}
-		may = Listen
+		x.hub.Do(func(time.Time) { may = Listen })
 		x.calm()
 		if got := last(a, "rights"); got != "rights false true false" {
 			t.Errorf("%q", got)

@@ -40,7 +40,7 @@ func TestChangesAreNotOvertaken(t *testing.T) {
 			if want := map[bool]int{false: 4, true: 1}[changes]; len(c.shown) != want {
 				t.Errorf("changes %v: %d rosters while the first one waits, want %d", changes, len(c.shown), want)
 			}
-			c.waits = false
+			x.hub.Do(func(time.Time) { c.waits = false })
 			time.Sleep(2 * Flush)
 			synctest.Wait()
 			if want := map[bool]int{false: 4, true: 2}[changes]; len(c.shown) != want || c.shown[want-1].Len() != 4 {
