@@ -3,6 +3,9 @@
 //
 // It promises that only a backend can use it, that a backend with the mode Self does not act on players of others, that
 // answers go to the backend that asked, and that a malformed message costs nobody anything. Nothing here waits.
+//
+// Layout: https://www.spigotmc.org/wiki/bukkit-bungee-plugin-messaging-channel/, and DownstreamBridge in
+// https://github.com/SpigotMC/BungeeCord, proxy, package net.md_5.bungee.connection, for what that page leaves out.
 package bungee
 
 import (

@@ -28,6 +28,8 @@ var errUTF = errors.New("text is not modified UTF-8")
 
 // decodeUTF reads modified UTF-8: a zero may take two bytes, and a character outside the basic plane is two surrogates
 // of three bytes each. A surrogate alone becomes the replacement character.
+//
+// Layout: https://docs.oracle.com/en/java/javase/21/docs/api/java.base/java/io/DataInput.html#modified-utf-8.
 func decodeUTF(b []byte) (string, error) {
 	plain := true
 	for _, c := range b {

@@ -3,6 +3,9 @@
 // It promises that hostile bytes cost nothing but their own length: every read is bounded by what remains, no length or
 // count from the wire is ever used to allocate, and the only reads that copy are those returning a string. The first
 // thing that is wrong stops the Reader for good, so a decoder reads all its fields and asks for the error once.
+//
+// Layout: the types of https://minecraft.wiki/w/Java_Edition_protocol/Data_types, and NBT as
+// https://minecraft.wiki/w/NBT_format has it.
 package field
 
 import (

@@ -94,6 +94,8 @@ type SeenMessage struct {
 
 // ParseChat reads a line of chat: Chat packets below 759, ChatMessage packets from there on. CheckChat is left to the
 // caller.
+//
+// Layout: play/toServer/chat, from 759 on play/toServer/chat_message.
 func ParseChat(protocol int32, body []byte) (ChatMessage, error) {
 	r := field.NewReader(body)
 	m := ChatMessage{Text: r.String(MaxChat)}
@@ -129,6 +131,8 @@ func AppendChat(dst []byte, protocol int32, m ChatMessage) []byte {
 
 // ParseChatCommand reads a command; p is ChatCommand (759 on) or ChatCommandSigned (766 on). CheckChat is left to the
 // caller.
+//
+// Layout: play/toServer/chat_command and play/toServer/chat_command_signed.
 func ParseChatCommand(protocol int32, p proto.Packet, body []byte) (ChatCommand, error) {
 	r := field.NewReader(body)
 	if proto.Has(protocol, proto.PlainCommands) && p == proto.ChatCommand {
@@ -183,6 +187,8 @@ func AppendChatCommand(dst []byte, protocol int32, p proto.Packet, c ChatCommand
 }
 
 // ParseAcknowledgement reads a MessageAcknowledgement: the messages in 760, from 761 on the Offset alone.
+//
+// Layout: play/toServer/message_acknowledgement.
 func ParseAcknowledgement(protocol int32, body []byte) (Seen, error) {
 	r := field.NewReader(body)
 	if proto.Has(protocol, proto.ChatSessions) {

@@ -23,6 +23,8 @@ type SuggestionsRequest struct {
 }
 
 // ParseSuggestionsRequest reads a serverbound TabComplete.
+//
+// Layout: play/toServer/tab_complete.
 func ParseSuggestionsRequest(protocol int32, body []byte) (SuggestionsRequest, error) {
 	r := field.NewReader(body)
 	var q SuggestionsRequest
@@ -70,6 +72,8 @@ type Suggestion struct {
 }
 
 // ParseSuggestions reads a clientbound TabComplete.
+//
+// Layout: play/toClient/tab_complete.
 func ParseSuggestions(protocol int32, body []byte) (Suggestions, error) {
 	r := field.NewReader(body)
 	var s Suggestions

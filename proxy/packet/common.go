@@ -6,6 +6,8 @@ import (
 )
 
 // ParseDisconnect reads the reason of a disconnect in login, configuration or play (where the game calls it kick).
+//
+// Layout: login/toClient/disconnect, configuration/toClient/disconnect and play/toClient/kick_disconnect.
 func ParseDisconnect(protocol int32, s proto.State, body []byte) (Text, error) {
 	r := field.NewReader(body)
 	return done(r, "disconnect", ReadText(r, protocol, s))
@@ -17,6 +19,8 @@ func AppendDisconnect(dst []byte, protocol int32, s proto.State, reason Text) []
 }
 
 // ParseStatusResponse reads the JSON of a status. It ignores the bytes behind it: some mods put data there.
+//
+// Layout: status/toClient/server_info.
 func ParseStatusResponse(body []byte) ([]byte, error) {
 	r := field.NewReader(body)
 	json := append([]byte{}, r.StringBytes(maxStatus)...)
@@ -31,6 +35,8 @@ func AppendStatusResponse(dst, json []byte) []byte { return field.AppendBytes(ds
 const maxStatus = 262144
 
 // ParseStatusPing reads the number of a ping; the answer repeats it.
+//
+// Layout: status/toServer/ping and status/toClient/ping.
 func ParseStatusPing(body []byte) (int64, error) {
 	r := field.NewReader(body)
 	return done(r, "status ping", r.I64())
@@ -40,6 +46,8 @@ func ParseStatusPing(body []byte) (int64, error) {
 func AppendStatusPing(dst []byte, n int64) []byte { return field.AppendI64(dst, n) }
 
 // ParseKeepAlive reads the id of a keep-alive in either direction, play or configuration; the answer repeats it.
+//
+// Layout: play/toClient/keep_alive and play/toServer/keep_alive.
 func ParseKeepAlive(protocol int32, body []byte) (int64, error) {
 	r := field.NewReader(body)
 	var id int64
@@ -66,6 +74,8 @@ type PluginMessage struct {
 }
 
 // ParsePluginMessage reads a plugin message; the layout is the same in every version.
+//
+// Layout: play/toClient/custom_payload and play/toServer/custom_payload.
 func ParsePluginMessage(body []byte) (PluginMessage, error) {
 	r := field.NewReader(body)
 	return done(r, "plugin message", PluginMessage{r.String(maxIdentifier), r.Rest()})
@@ -73,6 +83,8 @@ func ParsePluginMessage(body []byte) (PluginMessage, error) {
 
 // PluginChannel returns the channel of a plugin message, aliasing body and without allocating; nil when body is not
 // one. It serves to look at a message before deciding whether it is of interest.
+//
+// Layout: play/toClient/custom_payload and play/toServer/custom_payload.
 func PluginChannel(body []byte) []byte { return field.NewReader(body).StringBytes(maxIdentifier) }
 
 // AppendPluginMessage writes a plugin message.
@@ -81,6 +93,8 @@ func AppendPluginMessage(dst []byte, m PluginMessage) []byte {
 }
 
 // SystemMessage returns a line for a client's chat: the packet that protocol has for it in play, and its body.
+//
+// Layout: play/toClient/system_chat, before it play/toClient/chat.
 func SystemMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	body := t.Append(nil, protocol, proto.Play)
 	switch {
@@ -94,6 +108,8 @@ func SystemMessage(protocol int32, t Text) (proto.Packet, []byte) {
 
 // ActionBarMessage returns a text above a client's inventory bar: the packet that protocol has for it in play, and its
 // body.
+//
+// Layout: play/toClient/action_bar, before it play/toClient/title, before that play/toClient/chat.
 func ActionBarMessage(protocol int32, t Text) (proto.Packet, []byte) {
 	switch {
 	case proto.Has(protocol, proto.TitlePackets):
@@ -127,6 +143,8 @@ type ClientInformation struct {
 }
 
 // ParseClientInformation reads the settings.
+//
+// Layout: play/toServer/settings and configuration/toServer/settings.
 func ParseClientInformation(protocol int32, body []byte) (ClientInformation, error) {
 	r := field.NewReader(body)
 	c := ClientInformation{Locale: r.String(16), ViewDistance: r.I8(), Listed: true}

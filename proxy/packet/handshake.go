@@ -36,6 +36,8 @@ type Handshake struct {
 
 // ParseHandshake reads a handshake whose host has at most maxHost characters. An intent that the game does not have is
 // an error like any other: scanners send them all day.
+//
+// Layout: handshaking/toServer/set_protocol.
 func ParseHandshake(body []byte, maxHost int) (Handshake, error) {
 	r := field.NewReader(body)
 	h := Handshake{Protocol: r.VarInt(), Host: r.String(maxHost), Port: r.U16(), Intent: Intent(r.VarInt())}
@@ -54,6 +56,9 @@ func AppendHandshake(dst []byte, h Handshake) []byte {
 // CleanHost splits the host of a handshake into the name the player typed, in lower case, and the mod loader's marker
 // ("" without one), to be appended when a backend is dialled. It drops everything else behind the name: other proxies'
 // data, a port, the dots that a look-up leaves.
+//
+// Layout: https://minecraft.wiki/w/Minecraft_Wiki:Projects/wiki.vg_merge/Minecraft_Forge_Handshake, "Changes to
+// Handshake packet".
 func CleanHost(raw string, protocol int32) (host, marker string) {
 	host, _, _ = strings.Cut(raw, "\x00")
 	host, _, _ = strings.Cut(host, "///") // a DDoS protection puts the client's address behind this
@@ -97,6 +102,8 @@ type ForgeMod struct{ ID, Version string }
 const maxForgeMods = 4096
 
 // ParseForgeMods reads the list of mods in a message of Forge's handshake up to 340 (1.12.2), behind its discriminator.
+//
+// Layout: https://minecraft.wiki/w/Minecraft_Wiki:Projects/wiki.vg_merge/Minecraft_Forge_Handshake, "ModList".
 func ParseForgeMods(data []byte) ([]ForgeMod, error) {
 	r := field.NewReader(data)
 	n := r.Count(2)
@@ -140,6 +147,8 @@ const MaxChannels = 1024
 
 // ParseChannels reads the data of a register message: names with zero bytes between them. Empty names and names the
 // version does not allow are skipped, because mods send them; only more than MaxChannels is an error.
+//
+// Layout: https://minecraft.wiki/w/Java_Edition_protocol/Plugin_channels, "minecraft:register".
 func ParseChannels(protocol int32, data []byte) ([]string, error) {
 	var out []string
 	for name := range strings.SplitSeq(string(data), "\x00") {
@@ -178,6 +187,8 @@ func onlyOf(s, punctuation string) bool {
 }
 
 // ParseBrand reads the data of a brand message. Some software leaves out the length; then all of it is the brand.
+//
+// Layout: https://minecraft.wiki/w/Java_Edition_protocol/Plugin_channels, "minecraft:brand".
 func ParseBrand(data []byte) (string, error) {
 	r := field.NewReader(data)
 	if s := r.String(256); r.End() == nil {

@@ -26,6 +26,8 @@ type Respawn struct {
 }
 
 // ParseJoinGame reads a play login up to the last field that is needed; the rest may be longer than is known.
+//
+// Layout: play/toClient/login.
 func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 	r := field.NewReader(body)
 	j.EntityID = r.I32()
@@ -73,6 +75,8 @@ func ParseJoinGame(protocol int32, body []byte) (j JoinGame, err error) {
 }
 
 // ParseRespawn reads a respawn up to the last field that is needed.
+//
+// Layout: play/toClient/respawn.
 func ParseRespawn(protocol int32, body []byte) (s Respawn, err error) {
 	r := field.NewReader(body)
 	if !proto.Has(protocol, proto.NamedWorlds) {
@@ -108,6 +112,8 @@ func readMode(r *field.Reader, protocol int32) byte {
 // no skins to players who did not, and a backend behind a proxy knows only of its own login. The flag is found from the
 // end, since the bytes before it differ between versions. It returns body, changed in place; one too short, or that
 // ends in something else, is an error.
+//
+// Layout: play/toClient/login.
 func Authenticated(protocol int32, body []byte) ([]byte, error) {
 	if !proto.Has(protocol, proto.JoinOnlineMode) {
 		return nil, fmt.Errorf("protocol %d has no such flag", protocol)

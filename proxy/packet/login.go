@@ -41,6 +41,8 @@ func readProfileKey(r *field.Reader) *ProfileKey {
 }
 
 // AppendProfileKey writes the three fields of a key, as login start and identity forwarding have them.
+//
+// Layout: login/toServer/login_start.
 func AppendProfileKey(dst []byte, k *ProfileKey) []byte {
 	return field.AppendBytes(field.AppendBytes(field.AppendI64(dst, k.Expires), k.PublicKey), k.Signature)
 }
@@ -56,6 +58,8 @@ type LoginStart struct {
 }
 
 // ParseLoginStart reads a login start. ValidName tells whether the name is acceptable.
+//
+// Layout: login/toServer/login_start.
 func ParseLoginStart(protocol int32, body []byte) (LoginStart, error) {
 	r := field.NewReader(body)
 	l := LoginStart{Name: r.String(MaxName)}
@@ -103,6 +107,8 @@ type EncryptionRequest struct {
 }
 
 // ParseEncryptionRequest reads the question of a server in online mode.
+//
+// Layout: login/toClient/encryption_begin.
 func ParseEncryptionRequest(protocol int32, body []byte) (EncryptionRequest, error) {
 	r := field.NewReader(body)
 	e := EncryptionRequest{r.String(maxServerID), bytes.Clone(r.Bytes(maxPublicKey)), bytes.Clone(r.Bytes(maxToken)), true}
@@ -133,6 +139,8 @@ type EncryptionResponse struct {
 }
 
 // ParseEncryptionResponse reads the answer to an encryption request.
+//
+// Layout: login/toServer/encryption_begin.
 func ParseEncryptionResponse(protocol int32, body []byte) (EncryptionResponse, error) {
 	r := field.NewReader(body)
 	e := EncryptionResponse{Secret: bytes.Clone(r.Bytes(maxSecret))}
@@ -163,6 +171,8 @@ type Property struct {
 }
 
 // ReadProperties reads a counted list of properties within the caps of a profile.
+//
+// Layout: login/toClient/success.
 func ReadProperties(r *field.Reader) []Property {
 	n := r.Count(3)
 	if n > maxProperties {
@@ -183,6 +193,8 @@ func ReadProperties(r *field.Reader) []Property {
 }
 
 // AppendProperties writes a counted list of properties.
+//
+// Layout: login/toClient/success.
 func AppendProperties(dst []byte, ps []Property) []byte {
 	dst = field.AppendVarInt(dst, int32(len(ps)))
 	for _, p := range ps {
@@ -205,6 +217,8 @@ type LoginSuccess struct {
 }
 
 // ParseLoginSuccess reads a login success.
+//
+// Layout: login/toClient/success.
 func ParseLoginSuccess(protocol int32, body []byte) (LoginSuccess, error) {
 	r := field.NewReader(body)
 	var l LoginSuccess
@@ -252,6 +266,8 @@ func AppendLoginSuccess(dst []byte, protocol int32, l LoginSuccess) []byte {
 func hasStrict(protocol int32) bool { return proto.Has(protocol, proto.LoginStrict) }
 
 // ParseSetCompression reads the threshold in bytes from which packets are compressed; negative: none are.
+//
+// Layout: login/toClient/compress.
 func ParseSetCompression(body []byte) (int, error) {
 	r := field.NewReader(body)
 	return done(r, "set compression", int(r.VarInt()))
@@ -270,6 +286,8 @@ type LoginPluginRequest struct {
 }
 
 // ParseLoginPluginRequest reads a login plugin request.
+//
+// Layout: login/toClient/login_plugin_request.
 func ParseLoginPluginRequest(body []byte) (LoginPluginRequest, error) {
 	r := field.NewReader(body)
 	q := LoginPluginRequest{r.VarInt(), r.String(maxIdentifier), pluginData(r)}
@@ -289,6 +307,8 @@ type LoginPluginResponse struct {
 }
 
 // ParseLoginPluginResponse reads a login plugin response.
+//
+// Layout: login/toServer/login_plugin_response.
 func ParseLoginPluginResponse(body []byte) (LoginPluginResponse, error) {
 	r := field.NewReader(body)
 	a := LoginPluginResponse{ID: r.VarInt(), Understood: r.Bool()}
@@ -315,6 +335,8 @@ func pluginData(r *field.Reader) []byte {
 }
 
 // ParseCookieRequest reads the key of the cookie a server asks the client for; from 766 (1.20.5) on.
+//
+// Layout: login/toClient/cookie_request.
 func ParseCookieRequest(body []byte) (string, error) {
 	r := field.NewReader(body)
 	return done(r, "cookie request", r.String(maxIdentifier))
@@ -331,6 +353,8 @@ type CookieResponse struct {
 }
 
 // ParseCookieResponse reads a cookie response.
+//
+// Layout: login/toServer/cookie_response.
 func ParseCookieResponse(body []byte) (CookieResponse, error) {
 	r := field.NewReader(body)
 	c := CookieResponse{Key: r.String(maxIdentifier), Found: r.Bool()}

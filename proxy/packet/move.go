@@ -32,6 +32,8 @@ type Move struct {
 }
 
 // ParseMove reads one of the four serverbound packets, named by p; they are alike in all versions.
+//
+// Layout: play/toServer/position, play/toServer/position_look, play/toServer/look and play/toServer/flying.
 func ParseMove(p proto.Packet, body []byte) (m Move, err error) {
 	r := field.NewReader(body)
 	m.HasPlace = p == proto.Position || p == proto.PositionLook
@@ -57,6 +59,8 @@ type Teleport struct {
 }
 
 // ParseTeleport reads a clientbound position.
+//
+// Layout: play/toClient/position.
 func ParseTeleport(protocol int32, body []byte) (t Teleport, err error) {
 	r := field.NewReader(body)
 	if proto.Has(protocol, proto.TeleportVelocity) {
@@ -121,6 +125,8 @@ type TeleportConfirm struct {
 }
 
 // ParseTeleportConfirm reads the client's answer.
+//
+// Layout: play/toServer/teleport_confirm.
 func ParseTeleportConfirm(protocol int32, body []byte) (c TeleportConfirm, err error) {
 	r := field.NewReader(body)
 	c.ID = r.VarInt()
@@ -147,6 +153,8 @@ type Rotation struct {
 }
 
 // ParseRotation reads a clientbound player_rotation.
+//
+// Layout: play/toClient/player_rotation.
 func ParseRotation(protocol int32, body []byte) (t Rotation, err error) {
 	r := field.NewReader(body)
 	if !proto.Has(protocol, proto.RotationRelative) {
@@ -171,6 +179,8 @@ type VehicleMove struct {
 }
 
 // ParseVehicleMove reads a vehicle_move of either direction.
+//
+// Layout: play/toClient/vehicle_move and play/toServer/vehicle_move.
 func ParseVehicleMove(protocol int32, d proto.Dir, body []byte) (m VehicleMove, err error) {
 	r := field.NewReader(body)
 	m.X, m.Y, m.Z = r.F64(), r.F64(), r.F64()
@@ -191,6 +201,8 @@ type GameStateChange struct {
 const GameModeChanged = 3
 
 // ParseGameStateChange reads a game_state_change.
+//
+// Layout: play/toClient/game_state_change.
 func ParseGameStateChange(body []byte) (g GameStateChange, err error) {
 	r := field.NewReader(body)
 	g.Reason, g.Value = r.U8(), r.F32()
@@ -217,6 +229,8 @@ func (s EntityStatus) OpLevel() (level uint8, ok bool) {
 }
 
 // ParseEntityStatus reads an entity_status; its entity id is no VarInt in any version.
+//
+// Layout: play/toClient/entity_status.
 func ParseEntityStatus(body []byte) (s EntityStatus, err error) {
 	r := field.NewReader(body)
 	s.ID, s.Status = r.I32(), r.I8()
@@ -233,12 +247,18 @@ type EntityMove struct {
 
 // MovedEntity peeks at the entity that such a packet moves, at the cost of one VarInt: nearly all of them are about
 // entities that nobody asks about.
+//
+// Layout: play/toClient/rel_entity_move, play/toClient/entity_move_look, play/toClient/entity_teleport,
+// play/toClient/sync_entity_position and play/toClient/move_minecart.
 func MovedEntity(body []byte) (int32, error) {
 	r := field.NewReader(body)
 	return r.VarInt(), r.Err()
 }
 
 // ParseEntityMove reads the packet named by p.
+//
+// Layout: play/toClient/rel_entity_move, play/toClient/entity_move_look, play/toClient/entity_teleport,
+// play/toClient/sync_entity_position and play/toClient/move_minecart.
 func ParseEntityMove(protocol int32, p proto.Packet, body []byte) (m EntityMove, err error) {
 	r := field.NewReader(body)
 	m.ID = r.VarInt()

@@ -55,6 +55,8 @@ const (
 )
 
 // ParsePlayerInfo reads a player_info; its byte slices alias the body.
+//
+// Layout: play/toClient/player_info.
 func ParsePlayerInfo(protocol int32, body []byte) (p PlayerInfo, err error) {
 	r := field.NewReader(body)
 	p.Actions, p.Remove = readInfoActions(r, protocol)
@@ -94,6 +96,8 @@ const (
 // PlayersChanged does as ParsePlayerInfo, for a reader that only wants to know who is shown or hidden: it appends their
 // ids to dst and allocates nothing else. The commonest packets, which show or hide nobody, cost one byte. With an
 // error, ids are those that came before it.
+//
+// Layout: play/toClient/player_info.
 func PlayersChanged(dst []uuid.UUID, protocol int32, body []byte) (ids []uuid.UUID, change InfoChange, err error) {
 	r := field.NewReader(body)
 	actions, remove := readInfoActions(r, protocol)
@@ -130,6 +134,8 @@ func AppendPlayerRemove(dst []byte, protocol int32, ids ...uuid.UUID) []byte {
 }
 
 // ParsePlayerRemove reads a player_remove (761 and later) and appends its ids to dst.
+//
+// Layout: play/toClient/player_remove, before it play/toClient/player_info.
 func ParsePlayerRemove(dst []uuid.UUID, body []byte) ([]uuid.UUID, error) {
 	r := field.NewReader(body)
 	for n := r.Count(16); n > 0; n-- {

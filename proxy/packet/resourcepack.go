@@ -16,6 +16,8 @@ type ResourcePack struct {
 }
 
 // ParseResourcePack reads the start of such a packet, and ignores the rest.
+//
+// Layout: play/toClient/resource_pack_send, from 765 on play/toClient/add_resource_pack.
 func ParseResourcePack(protocol int32, body []byte) (p ResourcePack, err error) {
 	r := field.NewReader(body)
 	if proto.Has(protocol, proto.PackIDs) {
@@ -43,6 +45,8 @@ type PackAnswer struct {
 }
 
 // ParsePackAnswer reads a client's answer.
+//
+// Layout: play/toServer/resource_pack_receive.
 func ParsePackAnswer(protocol int32, body []byte) (a PackAnswer, err error) {
 	r := field.NewReader(body)
 	switch {
@@ -67,6 +71,8 @@ func AppendPackAnswer(dst []byte, protocol int32, a PackAnswer) []byte {
 }
 
 // ParsePackRemoval reads a remove_resource_pack (765 on): one pack, or all of them.
+//
+// Layout: play/toClient/remove_resource_pack.
 func ParsePackRemoval(body []byte) (id uuid.UUID, all bool, err error) {
 	r := field.NewReader(body)
 	if all = !r.Bool(); !all {

@@ -12,6 +12,8 @@ import (
 // send, and the respawn to send behind it. Up to 578 the join game has another dimension than the backend's, and the
 // respawn the right one: a client keeps its chunks and entities when the dimension does not change. From 735 on the
 // join game is the backend's own. The slices may alias join.
+//
+// Layout: play/toClient/login and play/toClient/respawn.
 func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 	switch {
 	case !proto.Has(protocol, proto.NamedWorlds):
@@ -25,6 +27,8 @@ func Rejoin(protocol int32, join []byte) (first, respawn []byte, err error) {
 
 // RejoinForge makes two respawns that take a client with Forge of up to 340 into another backend's world, behind the
 // backend's own join game: into another dimension and back. The client's mods have to see the join game unchanged.
+//
+// Layout: play/toClient/login and play/toClient/respawn.
 func RejoinForge(protocol int32, join []byte) (away, back []byte, err error) {
 	if proto.Has(protocol, proto.NamespacedChannels) {
 		return nil, nil, fmt.Errorf("a client of protocol %d changes servers in the same way with Forge as without", protocol)

@@ -15,6 +15,8 @@ type Passengers struct {
 }
 
 // ParsePassengers reads a set_passengers.
+//
+// Layout: play/toClient/set_passengers.
 func ParsePassengers(body []byte) (p Passengers, err error) {
 	r := field.NewReader(body)
 	p.Vehicle = r.VarInt()
@@ -30,6 +32,8 @@ type Attachment struct {
 }
 
 // ParseAttachment reads an attach_entity.
+//
+// Layout: play/toClient/attach_entity.
 func ParseAttachment(protocol int32, body []byte) (a Attachment, err error) {
 	r := field.NewReader(body)
 	a.ID, a.Vehicle, a.Leash = r.I32(), r.I32(), true
@@ -40,6 +44,8 @@ func ParseAttachment(protocol int32, body []byte) (a Attachment, err error) {
 }
 
 // ParseCamera reads a camera packet: the entity through whose eyes the client sees, its own to see normally.
+//
+// Layout: play/toClient/camera.
 func ParseCamera(body []byte) (id int32, err error) {
 	r := field.NewReader(body)
 	id = r.VarInt()
@@ -47,6 +53,8 @@ func ParseCamera(body []byte) (id int32, err error) {
 }
 
 // ParseDestroyed reads an entity_destroy, or 755's destroy_entity, and appends the ids of the entities that are gone.
+//
+// Layout: play/toClient/entity_destroy and play/toClient/destroy_entity.
 func ParseDestroyed(dst []int32, p proto.Packet, body []byte) ([]int32, error) {
 	r := field.NewReader(body)
 	if p == proto.DestroyEntity {
@@ -72,6 +80,8 @@ type Spawn struct {
 }
 
 // ParseSpawn reads the beginning of a spawn_entity, spawn_entity_living or named_entity_spawn.
+//
+// Layout: play/toClient/spawn_entity, play/toClient/spawn_entity_living and play/toClient/named_entity_spawn.
 func ParseSpawn(protocol int32, p proto.Packet, body []byte) (s Spawn, err error) {
 	r := field.NewReader(body)
 	s.ID = r.VarInt()

@@ -16,6 +16,8 @@ const pngURI = "data:image/png;base64,"
 // that packet a server tells a joined client what to show in its server list. Of the server's own body only the flags
 // at the end are kept, since they are about the server itself: previews of chat (759, 760) and secure chat (760 to
 // 765).
+//
+// Layout: play/toClient/server_data.
 func Relist(protocol int32, body []byte, description Text, icon string) ([]byte, error) {
 	if _, has := proto.Closest(protocol).ID(proto.Play, proto.Clientbound, proto.ServerData); !has {
 		return nil, fmt.Errorf("protocol %d has no server data", protocol)

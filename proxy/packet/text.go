@@ -21,6 +21,8 @@ const (
 
 // Text is a text component. It goes out as JSON or as network NBT, as the receiver's protocol and state want it. One
 // that came from the wire goes out in that form exactly as it came in, however odd it is. The zero Text is empty.
+//
+// Layout: https://minecraft.wiki/w/Text_component_format, and https://minecraft.wiki/w/NBT_format.
 type Text struct {
 	tree      any    // string, or what encoding/json makes of a component; nil when the text came from the wire
 	json, nbt []byte // as it came from the wire
@@ -45,9 +47,13 @@ func Translatable(key string, with ...string) Text {
 
 // JSONText returns a component that another program wrote. It is not checked: a client may well understand JSON that we
 // do not.
+//
+// Layout: https://minecraft.wiki/w/Text_component_format.
 func JSONText(raw []byte) Text { return Text{json: slices.Clone(raw)} }
 
 // ReadText reads a component in the form that protocol has in state s.
+//
+// Layout: https://minecraft.wiki/w/Text_component_format, and https://minecraft.wiki/w/NBT_format.
 func ReadText(r *field.Reader, protocol int32, s proto.State) Text {
 	if !textIsNBT(protocol, s) {
 		return Text{json: bytes.Clone(r.StringBytes(maxTextJSON))}

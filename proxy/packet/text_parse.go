@@ -22,6 +22,8 @@ import (
 //   - else &c, &l, &#ff8800 and &x&f&f&8&8&0&0 are codes.
 //
 // § codes are codes in either of the last two. The error is about broken JSON.
+//
+// Layout: https://docs.papermc.io/adventure/minimessage/format/.
 func ParseText(s string) (Text, error) {
 	if t := strings.TrimSpace(s); looksLikeJSON(t) {
 		if !json.Valid([]byte(t)) {
