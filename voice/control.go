@@ -31,7 +31,7 @@ const (
 	KeepGroups   = hub.KeepGroups   // socketsvc.groups.persistent
 	MuteExempt   = hub.MuteExempt   // socketsvc.mute.exempt
 
-	// Open is for a player who has not been evaluated yet.
+	// Open holds the permissions of a player who has not been evaluated yet.
 	Open = hub.Open
 )
 
@@ -41,13 +41,13 @@ type Changes = hub.Changes
 // Store keeps state that lasts.
 type Store = hub.Store
 
-// Counts is how many groups, members and mutes there are.
+// Counts counts groups, members and mutes.
 type Counts = hub.Counts
 
 // Why explains what one player hears of another one; its Clauses are a sentence.
 type Why = why.Answer
 
-// Offers is what the gateway can negotiate at this moment: groups only while they are switched on.
+// Offers returns what the gateway can negotiate at this moment: groups only while they are switched on.
 func (g *Gateway) Offers() caps.Set {
 	c := Offers()
 	if g.hub.GroupsEnabled() {
@@ -56,8 +56,8 @@ func (g *Gateway) Offers() caps.Set {
 	return c
 }
 
-// Mute silences a player until it is lifted or, with a time, lapses. What is in force when Mute returns is in force for
-// the next frame, and stored as far as it can be: so it is with everything that changes state that lasts. The error is
+// Mute silences a player until it is lifted or, with a time, lapses. When Mute returns, the mute is in force for the
+// next frame, and stored as far as it can be; that holds for every method that changes lasting state. The error is
 // about the record, or the gateway has been closed.
 func (g *Gateway) Mute(r mute.Record) error {
 	if r.Since.IsZero() {
@@ -66,7 +66,7 @@ func (g *Gateway) Mute(r mute.Record) error {
 	return g.hub.Mute(r)
 }
 
-// MuteAll is Mute for everybody who is not exempt.
+// MuteAll mutes everybody who is not exempt.
 func (g *Gateway) MuteAll(r mute.Record) error {
 	r.Player, r.Name = mute.Everybody, ""
 	return g.Mute(r)
@@ -84,42 +84,43 @@ func (g *Gateway) MuteOf(player uuid.UUID) mute.State { return g.hub.MuteOf(play
 // ListGroups lists every group, as staff see them.
 func (g *Gateway) ListGroups() ([]group.Info, error) { return g.hub.Groups() }
 
-// GroupNames are the names of the groups there are, as of the last turn. It does not wait.
+// GroupNames returns the names of all groups, as of the last turn. It does not wait.
 func (g *Gateway) GroupNames() []string { return g.hub.GroupNames() }
 
-// RuleGroup carries out what staff want done with a group: RENAME, KICK or DELETE.
+// RuleGroup carries out an order of staff about a group: RENAME, KICK or DELETE.
 func (g *Gateway) RuleGroup(r talk.GroupRequest) (talk.Code, error) { return g.hub.RuleGroup(r) }
 
-// SetGroups changes the settings of groups. Switched off, requests close with 1003 and groups mean nothing, but are kept.
+// SetGroups changes the settings of groups. While groups are switched off, requests close with 1003 and groups mean
+// nothing, but are kept.
 func (g *Gateway) SetGroups(l group.Limits) error { return g.hub.SetGroups(l) }
 
-// SetPolicy changes how far voices carry, who hears spectators, and whether those whom backends hide are heard.
+// SetPolicy changes how far voices carry, who hears spectators, and whether hidden players are heard.
 func (g *Gateway) SetPolicy(p route.Policy) error { return g.hub.SetPolicy(p) }
 
 // Declare has change alter who is given whose voice outright: domains, listens and edges. It runs in the voice turn and
-// must not block. What it has declared is in force when Declare returns, for those listeners who know of the speaker.
+// must not block. Its changes are in force when Declare returns, for those listeners who know of the talker.
 func (g *Gateway) Declare(change func(b *relation.Book) error) error { return g.hub.Declare(change) }
 
 // Declared has read look at what Declare changes. It runs in the voice turn, must not block and must change nothing.
 func (g *Gateway) Declared(read func(b *relation.Book) error) error { return g.hub.Declared(read) }
 
-// SetDeclared says what the configuration declares, in place of what it declared before. It adds to what [Gateway.Declare]
-// has declared, is not stored, and cannot be withdrawn by anything else. With an error nothing has changed.
+// SetDeclared takes the declarations of the configuration, in place of its former ones. They add to those of
+// [Gateway.Declare], are not stored, and nothing else can withdraw them. With an error nothing has changed.
 func (g *Gateway) SetDeclared(d relation.Declarations) error {
 	return g.hub.Declare(func(b *relation.Book) error { return b.Fix(d) })
 }
 
-// SetSounds says in which directory the files are that administrators' speakers play.
+// SetSounds sets the directory of the files that administrators' speakers play.
 func (g *Gateway) SetSounds(dir string) { g.book.SetSounds(speaker.Sounds(dir)) }
 
-// Domains are the names of all declared domains, sorted. It does not wait for a turn. Do not write to them.
+// Domains returns the names of all declared domains, sorted. It does not wait for a turn. Do not write to them.
 func (g *Gateway) Domains() []string { return g.hub.Domains() }
 
-// Apply takes in state that is not to be stored. What can be taken is; the error names the rest.
+// Apply takes in state that is not to be stored. The error names the parts that it could not take.
 func (g *Gateway) Apply(c Changes) error { return g.hub.Apply(c) }
 
-// Why walks the checks for a speaker's microphone and a listener, in their order, and says which is the first that
-// silences it, or how loudly it is heard. It is the same decision as the one about frames.
+// Why walks the checks for a talker's microphone and a listener, in their order, and returns the first that silences
+// it, or how loudly it is heard. It is the same decision as the one about frames.
 func (g *Gateway) Why(from, to uuid.UUID) (Why, error) {
 	return g.hub.Explain(from, to)
 }

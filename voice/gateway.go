@@ -1,5 +1,5 @@
-// Package voice is the voice gateway's public face: clients go in, such as sockets that have been upgraded, and players hear
-// each other by distance.
+// Package voice is the voice gateway's public face: clients go in, such as sockets that have been upgraded, and players
+// hear each other by distance.
 //
 // It promises one client per player, the newest, that every client has ended when Close returns, and counters that are
 // all there from the start.
@@ -30,7 +30,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
-// Config is how a gateway behaves.
+// Config holds the settings of a gateway.
 type Config struct {
 	Policy route.Policy
 	Log    *slog.Logger // nil is slog's default
@@ -40,38 +40,39 @@ type Config struct {
 
 	SoundboardOff bool // at the start; see [Gateway.SetSoundboard]
 
-	// Permissions tells what a player may do. It is asked for every connected player in each turn and must not block. nil
-	// gives [Open] to everybody.
+	// Permissions returns what a player may do. It is called for every connected player in each turn and must not
+	// block. nil gives [Open] to everybody.
 	Permissions func(player uuid.UUID) Bits
 
 	Groups group.Limits // the zero value switches groups off; see [Gateway.SetGroups]
 
-	// Declared is what the configuration declares; see [Gateway.SetDeclared].
+	// Declared holds the declarations of the configuration; see [Gateway.SetDeclared].
 	Declared relation.Declarations
 
-	// Store keeps state that lasts; nil keeps nothing. [State] is one.
+	// Store keeps lasting state; nil keeps nothing. [State] is one.
 	Store Store
 
-	// Sounds is the directory of the files that administrators' speakers play; empty is none. Speakers keeps what they are;
-	// nil keeps nothing. [State.Speakers] is one.
+	// Sounds is the directory of the files that administrators' speakers play; empty: none. Speakers stores these
+	// speakers; nil stores nothing. [State.Speakers] is one.
 	Sounds   string
 	Convert  speaker.Converter // of files that cannot be sent as they are; nil: they are not played
 	Speakers SpeakerStore
 
-	// Notice has a player told why nobody hears what the player sends, at most once per five seconds and reason. It must
-	// not block. nil tells nobody.
+	// Notice tells a player why nobody hears them, at most once per five seconds and reason. It must not block. nil
+	// tells nobody.
 	Notice func(player uuid.UUID, why Reason)
 
-	// Flooded is told when a client has been sent away, and what it sent too much of. It must not block. nil is not told.
+	// Flooded is called when a client has been sent away, with the kind of thing that it sent too much of. It must not
+	// block. May be nil.
 	Flooded func(what string)
 
-	// Muted has a player told of the mute that is on the player now and of what it was before; the Kind of either may be
-	// none. It is called for whoever is on the network, with a voice connection or without, once for each change and when
-	// somebody who is muted joins. It must not block. nil tells nobody.
+	// Muted tells a player of their mute and of the former one; the Kind of either may be none. It is called for
+	// everybody on the network, with a voice connection or without, once for each change and when a muted player joins.
+	// It must not block. nil tells nobody.
 	Muted func(player uuid.UUID, was, is mute.State)
 }
 
-// Reason is why a player is told that nobody hears something; its String is a sentence for the player.
+// Reason says why a player is told that nobody hears something; its String is a sentence for the player.
 type Reason = talker.Reason
 
 // The reasons.
@@ -98,20 +99,20 @@ type Gateway struct {
 	cancel  context.CancelFunc
 	stopHub func() // and waits for it
 
-	following sync.WaitGroup // of what others store of speakers
+	following sync.WaitGroup // of changes by others in the store of speakers
 
 	mu       sync.Mutex
 	closed   bool
 	off      bool
-	serving  sync.WaitGroup // calls of Serve; grows with mu held and closed unset only
+	serving  sync.WaitGroup // calls of Serve; grows with mu held and while closed is unset
 	clients  map[uuid.UUID]Client
 	live     map[Client]struct{} // that have not ended, replaced ones included
 	accepted uint64
-	past     hub.Sent // of those that have
+	past     hub.Sent // by those that have
 	ends     map[string]uint64
 }
 
-// Offers is what every gateway can negotiate.
+// Offers returns what every gateway can negotiate.
 func Offers() caps.Set {
 	return caps.Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Pose: 1, Page: 1, Roster: 2}
 }
@@ -152,24 +153,24 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	g.stopHub = func() { cancel(); <-done }
 	h.SetSoundboard(!cfg.SoundboardOff)
 	h.SetGroups(cfg.Groups)
-	if err := g.SetDeclared(cfg.Declared); err != nil { // and now everything is in force that was there before
+	if err := g.SetDeclared(cfg.Declared); err != nil { // and now the stored declarations and these are in force
 		g.log.Error("what the configuration declares cannot be used", "error", err)
 	}
 	g.keepSpeakers(cfg.Sounds, cfg.Convert, cfg.Speakers)
 	return g
 }
 
-// Client is one player's connection to voice, of whatever kind: a WebSocket is one. What it is shown and told are values. It
-// can be compared, as a pointer can.
+// Client is one player's connection to voice, of any kind: a WebSocket is one. It is shown and told values. It can be
+// compared, as a pointer can.
 type Client interface {
 	hub.Client
 	// ShowSpeakers shows the speakers that the player may hear, as Show calls of [hub.Client] do.
 	ShowSpeakers(s *talk.Speakers)
-	// Serve takes what the player sends, gives it to the talker, and returns when the connection has ended, with why. It
-	// ends soon after the end of ctx, or after the first call of End, which may come before it. An error that has a method
-	// Label says by it under which ending the client is counted, and one with Flood what it sent too much of.
+	// Serve takes what the player sends, gives it to the talker, and returns the reason when the connection has ended.
+	// It ends soon after the end of ctx, or after the first call of End, which may come before it. An error with a
+	// method Label names the ending under which the client is counted; one with Flood names what it sent too much of.
 	Serve(ctx context.Context, t *talker.Talker) error
-	// Count adds what the client has been sent so far.
+	// Count adds the client's counts so far.
 	Count(to *hub.Sent)
 }
 
@@ -183,9 +184,9 @@ func (r *Refused) Error() string {
 	return "voice is being shut down"
 }
 
-// Serve takes a client of a player who is on the proxy and returns when it has ended. A former client of the player is
-// ended. Where it is not taken, End has been called, Serve has not, and the error is [*Refused]; else it is nil. about are
-// names and values for the log.
+// Serve takes a client of a player on the proxy and returns when it has ended. It ends the player's former client. When
+// it does not take the client, it calls End and not Serve, and returns [*Refused]; else nil. about are names and values
+// for the log.
 func (g *Gateway) Serve(c Client, player uuid.UUID, w hub.Wants, about ...any) error {
 	g.mu.Lock()
 	if g.closed || g.off {
@@ -194,7 +195,7 @@ func (g *Gateway) Serve(c Client, player uuid.UUID, w hub.Wants, about ...any) e
 		return &Refused{hub.ShuttingDown}
 	}
 	p := g.reg.Get(player)
-	if p == nil { // left since it was let in
+	if p == nil { // left since they were let in
 		g.mu.Unlock()
 		c.End(hub.PlayerLeft)
 		return &Refused{hub.PlayerLeft}
@@ -231,7 +232,7 @@ func (g *Gateway) Serve(c Client, player uuid.UUID, w hub.Wants, about ...any) e
 	return nil
 }
 
-// ended counts why a client has ended.
+// ended counts the ending of a client.
 func (g *Gateway) ended(err error) {
 	ending := "broken"
 	var label interface{ Label() string }
@@ -247,8 +248,8 @@ func (g *Gateway) ended(err error) {
 	}
 }
 
-// Accept serves the socket of a player who is on the proxy until it ends. A former client of the player is ended, a socket
-// with [socket.Replaced]. c is what was negotiated, out of [Offers].
+// Accept serves the socket of a player on the proxy until it ends. It ends the player's former client, a socket with
+// [socket.Replaced]. c was negotiated, out of [Offers].
 func (g *Gateway) Accept(sock *socket.Socket, player uuid.UUID, c caps.Set) {
 	k := conn.New(sock, c, g.log)
 	if g.Serve(k, player, k.Wants(), "audio", max(1, c.Audio), "spatial", c.Spatial == 1) != nil {
@@ -256,12 +257,12 @@ func (g *Gateway) Accept(sock *socket.Socket, player uuid.UUID, c caps.Set) {
 	}
 }
 
-// Speakers are the speaker channels: sound from places, with names. It works until [Gateway.Close], which closes them.
-// They begin to sound for players who join later, too; what they are is not kept anywhere else.
+// Speakers returns the speaker channels: sound from places, with names. It works until [Gateway.Close], which closes
+// them. They sound for players who join later, too. They are not stored.
 func (g *Gateway) Speakers() *speaker.Set { return g.speakers }
 
-// SetSoundboard switches the soundboard on or off; that is in force for the next frame when it returns. While it is off
-// clients still negotiate it, and all that they send by it is dropped, so that they do not send it by the microphone.
+// SetSoundboard switches the soundboard on or off. When it returns, that is in force for the next frame. While it is
+// off clients still negotiate it, so that they do not send clips by the microphone, and their clips are dropped.
 func (g *Gateway) SetSoundboard(on bool) error { return g.hub.SetSoundboard(on) }
 
 // SetEnabled switches voice off, which ends all clients and refuses new ones, or on again.
@@ -276,13 +277,13 @@ func (g *Gateway) SetEnabled(on bool) {
 	}
 }
 
-// Freeze leaves the state that lasts as it is: who is sent off the network from now on loses nothing by it, as the groups
-// that he owns. Sound goes on until [Gateway.Close], but nobody joins it any more.
+// Freeze keeps the lasting state as it is: players who are sent off the network from now on lose nothing by it, such as
+// groups that they own. Sound goes on until [Gateway.Close], but nobody joins any more.
 func (g *Gateway) Freeze() { g.stopHub() }
 
-// Close ends all clients, sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for the
-// hub. Accept and Serve refuse from now on. When ctx ends first, the clients that are left end on their own, sockets within
-// two seconds.
+// Close ends all clients, sockets with [socket.ShuttingDown], closes the speakers, and waits for all of them and for
+// the hub. Accept and Serve refuse from now on. When ctx ends first, the remaining clients end on their own, sockets
+// within two seconds.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -304,11 +305,11 @@ func (g *Gateway) Close(ctx context.Context) error {
 	}
 }
 
-// Stats are a gateway's counters since its start. The maps have every label that there is, from the start on.
+// Stats holds a gateway's counters since its start. The maps have all their labels from the start on.
 type Stats struct {
 	Sockets   int    // and other clients, now
 	Accepted  uint64 // of these
-	Frames    uint64 // that came in, or binary messages in place of one
+	Frames    uint64 // that came in, or binary messages that were meant as one
 	Delivered uint64 // frames handed to listeners' clients
 	Sent      uint64 // of these, those that went out
 	Writes    uint64 // system calls for all that went out

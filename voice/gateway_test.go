@@ -640,7 +640,8 @@ func lateness(t *testing.T) func() (worst time.Duration, share float64) {
 }
 
 // TestFreeze is the test that says it all: a listener that stops reading costs nobody else a frame, and once it reads
-// again its delay is that of everybody at once. What is late because the machine is costs as much as the machine is late.
+// again its delay is that of everybody at once. What is late because the machine is costs as much as the machine is
+// late.
 func TestFreeze(t *testing.T) {
 	s := open(t, Config{})
 	a := s.join("anna", 0, v2)
@@ -771,7 +772,8 @@ func TestBadFrames(t *testing.T) {
 		"bad_length":   {{}, frame(1, 0), make([]byte, wire.MaxC2SV2+1)},
 		"bad_stream":   {frame(0, 0, opus...), frame(-5, 0, opus...)},
 		"bad_sequence": {frame(1, -1, opus...), frame(1, math.MaxInt64, opus...)},
-		"bad_opus":     {frame(1, 0, 0x7c), frame(1, 0, 0x79), frame(1, 0, 0x70), frame(1, 0, 0)}, // stereo, two frames, 10 ms, 10 ms
+		// Stereo, two frames, 10 ms, 10 ms.
+		"bad_opus": {frame(1, 0, 0x7c), frame(1, 0, 0x79), frame(1, 0, 0x70), frame(1, 0, 0)},
 	}
 	for why, all := range bad {
 		before := s.gw.Stats().Dropped[why]

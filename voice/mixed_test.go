@@ -71,7 +71,8 @@ func foreign(s caps.Set, frames []wire.S2C, texts []string, verbs ...talk.Verb) 
 		ok := false
 		switch v := v.(type) {
 		case *line.Roster:
-			ok = s.Roster == 0 && v.Status == (s.Status == 1) && string(line.AppendRoster(nil, v)) == text // and no row beside these
+			// And no row beside these.
+			ok = s.Roster == 0 && v.Status == (s.Status == 1) && string(line.AppendRoster(nil, v)) == text
 		case *line.Changes:
 			ok = s.Roster == 2 && string(line.AppendChanges(nil, v)) == text
 		case *line.Mute, *line.Ranges:
@@ -258,7 +259,8 @@ func TestMixedVersions(t *testing.T) {
 		if err := b.Group(talk.GroupRequest{Verb: talk.Leave}); (err == nil) != (b.Caps().Groups == 2) {
 			t.Errorf("%+v: %v", b.Caps(), err)
 		}
-		if err := b.Group(talk.GroupRequest{Verb: talk.Delete}); (err == nil) != (b.Caps().GroupEdit == 1) { // lost: too soon
+		// Lost: too soon.
+		if err := b.Group(talk.GroupRequest{Verb: talk.Delete}); (err == nil) != (b.Caps().GroupEdit == 1) {
 			t.Errorf("%+v: %v", b.Caps(), err)
 		}
 		k, err := b.StartClip()
@@ -428,8 +430,8 @@ func TestMixedVersions(t *testing.T) {
 	}
 }
 
-// TestRollback: a player's next connection negotiates anew, whichever end has changed meanwhile, and the others need not
-// notice.
+// TestRollback: a player's next connection negotiates anew, whichever end has changed meanwhile, and the others need
+// not notice.
 func TestRollback(t *testing.T) {
 	s := openToAll(t, Config{Groups: openGroups})
 	ben := s.dial(s.player("ben", 1), everything)

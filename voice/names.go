@@ -12,17 +12,17 @@ import (
 	"github.com/google/uuid"
 )
 
-// PlayerName is what a player was called who was here.
+// PlayerName is the last name of a player who was here.
 type PlayerName struct {
 	Player uuid.UUID `json:"player"`
 	Name   string    `json:"name"`
-	Seen   time.Time `json:"seen"` // when the player was here last, to the day
+	Seen   time.Time `json:"seen"` // the day when the player was here last
 }
 
-// maxPlayerName is the longest name of a player that is kept, in bytes: those of the game have 16, Geyser's a prefix.
+// maxPlayerName bounds the names that are kept, in bytes: those of the game have 16, Geyser's a prefix.
 const maxPlayerName = 64
 
-// Check tells what is wrong with a record.
+// Check returns what is wrong with a record.
 func (n *PlayerName) Check() error {
 	if n.Player == uuid.Nil || n.Name == "" || len(n.Name) > maxPlayerName {
 		return fmt.Errorf("%q is no name of a player %s: 1 to %d bytes", n.Name, n.Player, maxPlayerName)
@@ -30,12 +30,12 @@ func (n *PlayerName) Check() error {
 	return nil
 }
 
-// seenEvery is how long a record may stay as it is while its player comes and goes: a network's regulars are not written
-// at each of their joins.
+// seenEvery is how long a record may stay as it is while its player comes and goes: a network's regulars are not
+// written at each of their joins.
 const seenEvery = 24 * time.Hour
 
-// Names remembers what the players were called who were here, so that administrators can name them when they have left.
-// It keeps the newest. Its methods may be called from any goroutine and do not wait for the store. Get one from
+// Names remembers the names of players who were here, so that administrators can name them when they have left. It
+// keeps the newest. Its methods may be called from any goroutine and do not wait for the store. Get one from
 // [State.Names].
 type Names struct {
 	bucket *kept[PlayerName]
@@ -47,7 +47,7 @@ type Names struct {
 	byName map[string][]uuid.UUID // by name in lower case
 }
 
-// Names are the names of players who were here, at most so many; with 0 none are kept, and what is stored is deleted. It
+// Names returns the names of players who were here, at most most; with 0 none are kept, and stored ones are deleted. It
 // may be called once.
 func (s *State) Names(most int) *Names {
 	n := &Names{bucket: s.names, max: most, byID: make(map[uuid.UUID]PlayerName), byName: make(map[string][]uuid.UUID)}
@@ -72,11 +72,11 @@ func (n *Names) Seen(player uuid.UUID, name string, now time.Time) {
 		return
 	}
 	n.put(r)
-	n.bucket.Set(player.String(), r, nil) // what the store cannot take now, it takes later
+	n.bucket.Set(player.String(), r, nil) // the store takes it later if it cannot now
 	n.prune()
 }
 
-// Name is what a player was called last; empty when that is not known.
+// Name returns a player's last name; empty when it is not known.
 func (n *Names) Name(player uuid.UUID) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -84,7 +84,7 @@ func (n *Names) Name(player uuid.UUID) string {
 	return n.byID[player].Name
 }
 
-// Find returns the players who were called so last, whatever the case, the newest first.
+// Find returns the players with that last name, whatever the case, the newest first.
 func (n *Names) Find(name string) (all []PlayerName) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -131,8 +131,8 @@ func (n *Names) remove(id uuid.UUID) {
 	}
 }
 
-// prune forgets those who were here longest ago, a few more than it must, so that it does not look through all of them
-// at each newcomer.
+// prune forgets the players who were here longest ago, a few more than it must, so that it does not look through all of
+// them at each newcomer.
 func (n *Names) prune() {
 	over := len(n.byID) - n.max
 	if over <= 0 {

@@ -261,8 +261,8 @@ func TestClipsWalkAlong(t *testing.T) {
 	}
 }
 
-// Switched off, the soundboard is negotiated all the same and silent; so it is for who has no permission. The microphone
-// is neither's business.
+// Switched off, the soundboard is negotiated all the same and silent; so it is for who has no permission. The
+// microphone is neither's business.
 func TestSoundboardSwitchAndPermission(t *testing.T) {
 	type notice struct {
 		player uuid.UUID
@@ -290,8 +290,9 @@ func TestSoundboardSwitchAndPermission(t *testing.T) {
 		t.Fatal(err)
 	}
 	var begun time.Time // when what the notices are about was sent first
-	// play sends five frames of each until Ben has heard five of Anna's voice: a machine with more to do may be too late with
-	// some of what is sent, which is then dropped. It returns how many frames of the clip were sent and heard meanwhile.
+	// play sends five frames of each until Ben has heard five of Anna's voice: a machine with more to do may be too
+	// late with some of what is sent, which is then dropped. It returns how many frames of the clip were sent and heard
+	// meanwhile.
 	play := func() (sent uint64, clips int) {
 		t.Helper()
 		for voices, deadline := 0, time.Now().Add(4*patience); voices < 5; {
@@ -510,7 +511,8 @@ func TestSpeakersAfterReconnect(t *testing.T) {
 	}
 }
 
-// TestFilesAreHeard: a speaker of administrators plays files of any kind, those that cannot be sent as they are included.
+// TestFilesAreHeard: a speaker of administrators plays files of any kind, those that cannot be sent as they are
+// included.
 func TestFilesAreHeard(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"stereo_44k.mp3", "mono_60ms.opus", "stereo_20ms.opus", "mono24_96k.flac"} {
@@ -562,7 +564,8 @@ func TestMicrophoneThroughASpeaker(t *testing.T) {
 			for _, x := range ben.heard(func(vc.Sound) bool { return true }) {
 				kinds[x.Kind]++
 			}
-			return kinds[wire.KindChannel] > 0 && kinds[wire.KindPlayer] > 0 // both ways at once, which is what two places are
+			// Both ways at once, which is what two places are.
+			return kinds[wire.KindChannel] > 0 && kinds[wire.KindPlayer] > 0
 		})
 		nether := s.reg.Place("other", "nether")
 		anna.player.SetFacts(world.Facts{Place: nether})
@@ -737,7 +740,8 @@ func TestFreezeOfASpeaker(t *testing.T) {
 		t.Error("the closed channel is heard after everything else")
 	}
 	frozen.waitFor("the newest names", func() bool { all := snapshots(); return len(all) > 0 && all[len(all)-1] == "Last" })
-	if all := slices.DeleteFunc(snapshots(), func(name string) bool { return name == radio.Name }); len(all) != 1 { // as it was before
+	// As it was before.
+	if all := slices.DeleteFunc(snapshots(), func(name string) bool { return name == radio.Name }); len(all) != 1 {
 		t.Errorf("snapshots after the thaw: %q, want the newest alone", all)
 	}
 }

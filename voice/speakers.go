@@ -18,7 +18,7 @@ type SpeakerStore interface {
 	Take() (put []speaker.Record, gone []uuid.UUID)
 }
 
-// keepSpeakers opens the book of speakers with what is stored of them, and follows what others store.
+// keepSpeakers opens the book of speakers with the stored ones, and follows what others store.
 func (g *Gateway) keepSpeakers(sounds string, convert speaker.Converter, kept SpeakerStore) {
 	ended := func(name, file string, err error) {
 		g.log.Warn("a speaker has ended its file", "speaker", name, "file", file, "error", err)
@@ -56,11 +56,11 @@ func (g *Gateway) keepSpeakers(sounds string, convert speaker.Converter, kept Sp
 	})
 }
 
-// SpeakerBook holds those of the speakers that administrators have set up, by name. Whoever changes it waits with
-// [Gateway.SpeakersStored] before he says so.
+// SpeakerBook returns the administrators' speakers, by name. After a change wait with [Gateway.SpeakersStored] before
+// confirming it.
 func (g *Gateway) SpeakerBook() *speaker.Book { return g.book }
 
-// SpeakersStored returns when what was changed in the book before is stored, or cannot be for now.
+// SpeakersStored returns when earlier changes of the book are stored, or cannot be for now.
 func (g *Gateway) SpeakersStored() {
 	g.unsaved.wait()
 }

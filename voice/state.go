@@ -19,12 +19,11 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// storePatience is how long those who asked for something wait for a store that does not answer. What they asked for is
-// in force by then.
+// storePatience bounds the wait for a store that does not answer. The change is in force by then.
 const storePatience = 5 * time.Second
 
-// State is the [Store] of a gateway in buckets of NATS JetStream. Make one with [OpenState]; it is closed by closing what
-// it was opened on, after the gateway.
+// State is the [Store] of a gateway in buckets of NATS JetStream. Make one with [OpenState]; to close it, close the
+// store it was opened on, after the gateway.
 type State struct {
 	log     *slog.Logger
 	mutes   *kept[mute.Record]
@@ -37,7 +36,7 @@ type State struct {
 	names    *kept[PlayerName]
 }
 
-// OpenState reads what is stored. Records that cannot be read are set aside and logged. ctx bounds the reading.
+// OpenState reads the stored state. Records that cannot be read are set aside and logged. ctx bounds the reading.
 func OpenState(ctx context.Context, on *store.Store, log *slog.Logger) (*State, error) {
 	s := &State{log: log}
 	o := opening{ctx: ctx, on: on}
@@ -57,7 +56,7 @@ type kept[T any] struct {
 	key func(T) string
 }
 
-// opening is the opening of several buckets, until the first that fails.
+// opening opens several buckets, until the first that fails.
 type opening struct {
 	ctx context.Context
 	on  *store.Store
@@ -148,7 +147,7 @@ func (k *kept[T]) save(w *saving, put []T, gone []string) {
 	}
 }
 
-// Speakers are those of administrators.
+// Speakers returns the store of the administrators' speakers.
 func (s *State) Speakers() SpeakerStore { return keptSpeakers{s} }
 
 type keptSpeakers struct{ *State }
@@ -172,7 +171,7 @@ func (s keptSpeakers) Save(put []speaker.Record, gone []uuid.UUID, done func()) 
 	w.stored(nil)
 }
 
-// saving begins to save something. What is saved is added by its own; stored is called once more at the end.
+// saving begins to save something. Each save is added; stored is called once more at the end.
 func (s *State) saving(done func()) *saving {
 	w := &saving{log: s.log, done: sync.OnceFunc(done)}
 	time.AfterFunc(storePatience, w.done)
@@ -180,14 +179,14 @@ func (s *State) saving(done func()) *saving {
 	return w
 }
 
-// saving waits for what is being stored.
+// saving waits for several saves.
 type saving struct {
 	log  *slog.Logger
 	left atomic.Int32
 	done func()
 }
 
-// stored notes that one of them is, or why it is not.
+// stored notes that one of them is done, or why it is not.
 func (w *saving) stored(err error) {
 	if err != nil {
 		w.log.Error("in force, but not stored", "error", err)
@@ -206,7 +205,7 @@ func texts(ids []uuid.UUID) (all []string) {
 
 func ids(texts []string) (all []uuid.UUID) {
 	for _, text := range texts {
-		if id, err := uuid.Parse(text); err == nil { // as it is of every record that could be read
+		if id, err := uuid.Parse(text); err == nil { // every record that could be read parses
 			all = append(all, id)
 		}
 	}

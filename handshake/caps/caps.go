@@ -1,13 +1,12 @@
-// Package caps knows the capabilities of a voice socket: which headers and
-// subprotocol tokens ask for them, what needs what, and what a server echoes.
-// It promises that nothing is negotiated that was not requested, offered and
-// backed by all that it builds on.
+// Package caps knows the capabilities of a voice socket: which headers and subprotocol tokens ask for them, which build
+// on others, and what a server echoes. It promises that a capability is negotiated only when it was requested and
+// offered, with all that it builds on.
 package caps
 
 import "strings"
 
-// Set is a version per capability, 0 for none. As a request it may hold any
-// version; what [Set.Negotiate] returns holds only those in the table below.
+// Set is a version per capability, 0 for none. As a request it may hold any version; what [Set.Negotiate] returns holds
+// only those in the table below.
 type Set struct {
 	Audio, Status, Spatial, Speakers, Soundboard, Groups, GroupEdit, Pose, Page, Roster uint8
 }
@@ -15,14 +14,13 @@ type Set struct {
 // Base is the subprotocol token that asks for nothing: format v1.
 const Base = "socketsvc"
 
-// table holds the capabilities in the order of a token's words, each after all
-// that it builds on. Pose, page and roster have their places at the end; they are
-// this product's own.
+// table holds the capabilities in the order of a token's words, each after all that it builds on. Pose, page and roster
+// have their places at the end; they are this product's own.
 var table = [...]struct {
 	header string // exact case on the wire
 	word   string
 	field  func(*Set) *uint8
-	builds func(*Set) bool // what has to be negotiated with it
+	builds func(*Set) bool // the capabilities it builds on are there
 }{
 	{"X-SocketSVC-Audio", "audio", func(s *Set) *uint8 { return &s.Audio }, always},
 	{"X-SocketSVC-Status", "status", func(s *Set) *uint8 { return &s.Status }, always},
@@ -40,15 +38,14 @@ func always(*Set) bool { return true }
 
 func spatial(s *Set) bool { return s.Audio == 2 && s.Spatial == 1 }
 
-// Newest has every capability in the newest version of the protocol, but for page,
-// which is for clients that send a heartbeat of their own.
+// Newest returns every capability in the newest version of the protocol, except page, which is for clients that send a
+// heartbeat of their own.
 func Newest() Set {
 	return Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Groups: 2, GroupEdit: 1, Pose: 1, Roster: 2}
 }
 
-// FromHeaders reads what an HTTP request asks for, or what a response echoes.
-// Header names match in any case. A capability is one header with one digit;
-// anything else in its place asks for nothing.
+// FromHeaders reads the requests of an HTTP request, or the echo of a response. Header names match in any case. A
+// capability is one header with one digit; anything else in its place asks for nothing.
 func FromHeaders(h map[string][]string) Set {
 	var s Set
 	for name, values := range h {
@@ -69,9 +66,8 @@ func version(s string) uint8 {
 	return 0
 }
 
-// ToHeaders writes the capabilities into h with the exact header names of the
-// protocol. It sets the map directly: http.Header.Set would write
-// X-Socketsvc-Audio, which a client of the protocol may not look for.
+// ToHeaders writes the capabilities into h with the exact header names of the protocol. It sets the map directly:
+// http.Header.Set would write X-Socketsvc-Audio, which a client of the protocol may not look for.
 func (s Set) ToHeaders(h map[string][]string) {
 	for _, c := range table {
 		if v := *c.field(&s); v != 0 {
@@ -80,9 +76,8 @@ func (s Set) ToHeaders(h map[string][]string) {
 	}
 }
 
-// Negotiate gives what a server that supports offered grants to the request s:
-// a capability in the requested version if that is the offered one, and if all
-// that it builds on is granted too. Soundboard 2 includes version 1, for the
+// Negotiate returns what a server that supports offered grants to the request s: a capability in the requested version
+// if that is the offered one, and if all that it builds on is granted too. Soundboard 2 includes version 1, for the
 // protocol has servers echo either.
 func (s Set) Negotiate(offered Set) Set {
 	var granted Set
@@ -96,8 +91,8 @@ func (s Set) Negotiate(offered Set) Set {
 	return granted
 }
 
-// Token writes the set as one WebSocket subprotocol, which is how browsers ask,
-// as they cannot set headers: socketsvc.audio-2.status-1 and so on.
+// Token writes the set as one WebSocket subprotocol: socketsvc.audio-2.status-1 and so on. Browsers ask that way, as
+// they cannot set headers.
 func (s Set) Token() string {
 	token := Base
 	for _, c := range table {
@@ -108,8 +103,8 @@ func (s Set) Token() string {
 	return token
 }
 
-// FromToken reads a subprotocol token: [Base], then any of the capabilities in
-// the order of the table. Anything else is not ours.
+// FromToken reads a subprotocol token: [Base], then any of the capabilities in the order of the table. ok is false for
+// any other token.
 func FromToken(token string) (Set, bool) {
 	rest, ok := strings.CutPrefix(token, Base)
 	if !ok {
@@ -127,9 +122,8 @@ func FromToken(token string) (Set, bool) {
 	return s, rest == ""
 }
 
-// Choose picks the first of the offered tokens that a server with the given
-// capabilities supports whole. A client that ends its list with [Base] always
-// finds one.
+// Choose picks the first of the offered tokens that a server with the given capabilities supports whole. A client that
+// ends its list with [Base] always finds one.
 func Choose(tokens []string, offered Set) (token string, s Set, ok bool) {
 	for _, t := range tokens {
 		if s, ok := FromToken(t); ok && s.Negotiate(offered) == s {

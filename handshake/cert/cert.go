@@ -1,6 +1,7 @@
-// Package cert keeps the certificates of the port: from files, from an authority that speaks ACME (RFC 8555; Let's Encrypt
-// is one), or made here for trials. It promises that a certificate is replaced without any connection being cut, that an
-// old one is served for as long as there is no better one, and that whoever runs the network is warned before one runs out.
+// Package cert keeps the certificates of the port: from files, from an authority that speaks ACME (RFC 8555; Let's
+// Encrypt is one), or made here for trials. It promises that it replaces a certificate without cutting a connection,
+// that it serves an old one for as long as there is no better one, and that it warns the administrator before one runs
+// out.
 package cert
 
 import (
@@ -40,16 +41,16 @@ const (
 	selfLife  = 397 * 24 * time.Hour
 )
 
-// Terms say where certificates come from. The first of Files, ACME and SelfSigned that is there counts; with none, the port
-// speaks no TLS.
+// Terms say where certificates come from. The first of Files, ACME and SelfSigned that is set counts; with none, the
+// port speaks no TLS.
 type Terms struct {
 	Files      *tls.Certificate
 	ACME       *ACME
-	SelfSigned []string // names and addresses of one that is made here
+	SelfSigned []string // names and addresses of a certificate to be made here
 }
 
-// ACME is an authority that gives certificates for host names, once it has reached this port at them: at port 80 by HTTP
-// (http-01), or at 443 by TLS (tls-alpn-01).
+// ACME is an authority that gives certificates for host names, once it has reached this port at them: at port 80 by
+// HTTP (http-01), or at 443 by TLS (tls-alpn-01).
 type ACME struct {
 	Hosts     []string
 	Email     string         // for news of the authority; may be empty
@@ -62,7 +63,7 @@ func (a *ACME) equal(b *ACME) bool {
 		(a.Roots == nil) == (b.Roots == nil) && (a.Roots == nil || a.Roots.Equal(b.Roots))
 }
 
-// Certs holds the certificates of the moment. Its methods may be called from any goroutine.
+// Certs holds the current certificates. Its methods may be called from any goroutine.
 type Certs struct {
 	dir string
 	log *slog.Logger
@@ -73,7 +74,7 @@ type Certs struct {
 	last     atomic.Pointer[[]State]
 }
 
-// source is where certificates come from under some terms.
+// source gets certificates under some terms.
 type source struct {
 	terms   Terms
 	one     *tls.Certificate  // files or self-signed
@@ -82,7 +83,7 @@ type source struct {
 	warned  map[string]time.Time
 }
 
-// New returns Certs without any. What it makes and fetches is kept in dir, which is made when it is needed.
+// New returns Certs without any. It keeps those that it makes and fetches in dir, and makes dir when it needs it.
 func New(dir string, log *slog.Logger) *Certs {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -92,8 +93,8 @@ func New(dir string, log *slog.Logger) *Certs {
 	return c
 }
 
-// Apply goes by other terms from the next connection on. It fails, and changes nothing, where a certificate of our own
-// cannot be made or kept.
+// Apply puts other terms in force from the next connection on. It fails, and changes nothing, where a certificate of
+// our own cannot be made or kept.
 func (c *Certs) Apply(t Terms) error {
 	c.applying.Lock()
 	defer c.applying.Unlock()
@@ -103,7 +104,7 @@ func (c *Certs) Apply(t Terms) error {
 		s.one = t.Files
 	case t.ACME != nil:
 		if s.terms.ACME.equal(was.terms.ACME) && was.manager != nil {
-			s.manager, s.answers = was.manager, was.answers // with what it has and is waiting for
+			s.manager, s.answers = was.manager, was.answers // with its certificates and those it is waiting for
 			break
 		}
 		s.manager = &autocert.Manager{
@@ -130,7 +131,7 @@ func (c *Certs) Apply(t Terms) error {
 	return nil
 }
 
-// backoff is how long to wait for an authority that is busy, three times; [Certs.Run] and later visitors try again.
+// backoff returns the wait for an authority that is busy, three times; [Certs.Run] and later visitors try again.
 func backoff(n int, _ *http.Request, _ *http.Response) time.Duration {
 	if n > 3 {
 		return -1
@@ -147,7 +148,7 @@ func (c *Certs) Trusted() bool { s := c.now.Load(); return s.terms.Files != nil 
 // errNone ends a TLS handshake that came in while the certificates were taken away.
 var errNone = errors.New("there is no certificate any more")
 
-// TLS returns how the port speaks TLS, with the certificate of the moment at each connection.
+// TLS returns how the port speaks TLS. Each connection gets the current certificate.
 func (c *Certs) TLS() *tls.Config {
 	base := &tls.Config{
 		GetCertificate: c.get, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12,
@@ -179,7 +180,7 @@ func (c *Certs) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return s.manager.GetCertificate(hello)
 }
 
-// challenges is where an authority looks for an answer: RFC 8555, 8.3.
+// challenges is the path at which an authority looks for an answer: RFC 8555, 8.3.
 const challenges = "/.well-known/acme-challenge/"
 
 // Challenge answers authorities, by http, and hands everything else on.
@@ -188,7 +189,7 @@ func (c *Certs) Challenge(next http.Handler) http.Handler {
 		if s := c.now.Load(); s.manager != nil && r.TLS == nil && strings.HasPrefix(r.URL.Path, challenges) {
 			asked := new(http.Request)
 			*asked = *r
-			if host, _, err := net.SplitHostPort(r.Host); err == nil { // not at port 80, in front of which nobody stands
+			if host, _, err := net.SplitHostPort(r.Host); err == nil { // not at port 80, with nobody in front
 				asked.Host = host
 			}
 			s.answers.ServeHTTP(w, asked)
@@ -198,7 +199,7 @@ func (c *Certs) Challenge(next http.Handler) http.Handler {
 	})
 }
 
-// State is one certificate that is there, or should be.
+// State describes one certificate that is there, or should be.
 type State struct {
 	Names []string
 	Until time.Time // zero: there is none yet
@@ -214,7 +215,7 @@ func Of(c *tls.Certificate) State {
 	return State{Names: append(slices.Clone(leaf.DNSNames), addresses(leaf.IPAddresses)...), Until: leaf.NotAfter}
 }
 
-// Last returns what there was when it was last looked at, without waiting for anything.
+// Last returns the states as they were last seen, without waiting for anything.
 func (c *Certs) Last() []State {
 	if last := c.last.Load(); last != nil {
 		return *last
@@ -222,7 +223,8 @@ func (c *Certs) Last() []State {
 	return nil
 }
 
-// States returns what there is. With ACME it asks for what is missing, and waits for it, each at most as long as ctx.
+// States returns the states of all certificates. With ACME it asks for missing ones and waits for them, each at most as
+// long as ctx.
 func (c *Certs) States(ctx context.Context) (all []State) {
 	s := c.now.Load()
 	if s.one != nil {
@@ -233,7 +235,7 @@ func (c *Certs) States(ctx context.Context) (all []State) {
 	}
 	for _, host := range s.terms.ACME.Hosts {
 		st := State{Names: []string{host}}
-		// As a browser of today asks, which takes the smaller kind of certificate.
+		// Ask as a browser of today, which takes the smaller kind of certificate.
 		one, err := within(ctx, func() (*tls.Certificate, error) {
 			return s.manager.GetCertificate(&tls.ClientHelloInfo{
 				ServerName: host, SupportedVersions: []uint16{tls.VersionTLS13, tls.VersionTLS12},
@@ -273,7 +275,7 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// Run fetches what is missing and warns of what goes wrong or runs out, until ctx is done.
+// Run fetches missing certificates and warns of faults and of those that run out, until ctx is done.
 func (c *Certs) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
@@ -312,7 +314,7 @@ func (c *Certs) report(ctx context.Context, now time.Time) {
 	}
 }
 
-// Advice says what is wrong with a certificate and what to do, or nothing.
+// Advice says what is wrong with a certificate and what to do; empty: nothing is.
 func (s State) Advice(now time.Time) string {
 	switch {
 	case s.Err != nil:
@@ -342,8 +344,8 @@ func addresses(ips []net.IP) (out []string) {
 	return out
 }
 
-// selfSigned returns the certificate in dir for these names, or makes it. It stays the same from start to start, so that
-// who has accepted it once is not asked again.
+// selfSigned returns the certificate in dir for these names, or makes it. It stays the same from start to start, so
+// that a browser that has accepted it is not asked again.
 func (c *Certs) selfSigned(names []string) (*tls.Certificate, error) {
 	file := filepath.Join(c.dir, "self-signed.pem")
 	if one, err := tls.LoadX509KeyPair(file, file); err == nil {

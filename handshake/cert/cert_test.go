@@ -62,8 +62,8 @@ func closed(t *testing.T) int {
 	return ln.Addr().(*net.TCPAddr).Port
 }
 
-// TestAuthority: a certificate comes from a real ACME server that reaches the port by HTTP alone or by TLS alone, for the
-// names that were set and no others, and is kept for the next start.
+// TestAuthority: a certificate comes from a real ACME server that reaches the port by HTTP alone or by TLS alone, for
+// the names that were set and no others, and is kept for the next start.
 func TestAuthority(t *testing.T) {
 	for _, way := range []string{"http", "tls"} {
 		t.Run(way, func(t *testing.T) {

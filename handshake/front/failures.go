@@ -11,9 +11,9 @@ import (
 // maxAddresses bounds the memory for addresses that failed lately.
 const maxAddresses = 4096
 
-// Failures remembers who failed. An address may fail Burst times at once, and once more each time Every is over. Addresses
-// are in two generations: when the new one is full the old one is forgotten, which costs the same however many addresses
-// an attacker has at hand. Its methods may be called from any goroutine.
+// Failures remembers addresses that failed. An address may fail Burst times at once, and once more each time Every is
+// over. Addresses are in two generations: when the new one is full the old one is forgotten, at the same cost however
+// many addresses an attacker has. Its methods may be called from any goroutine.
 type Failures struct {
 	Burst int
 	Every time.Duration
@@ -22,7 +22,7 @@ type Failures struct {
 	new, old map[netip.Addr]*rate.Limiter
 }
 
-// of returns what is known of an address, or nil. f.mu is held.
+// of returns the entry of an address, or nil. f.mu is held.
 func (f *Failures) of(a netip.Addr) *rate.Limiter {
 	if l := f.new[a]; l != nil {
 		return l
@@ -60,8 +60,8 @@ func (f *Failures) Wait(a netip.Addr) time.Duration {
 	return 0
 }
 
-// Address returns who is held to account for what comes from a remote address of net/http: an IPv4 address, or the network
-// that an IPv6 subscriber has to themselves. It is the zero Addr where there is none to read.
+// Address returns the address to hold to account for a remote address of net/http: an IPv4 address, or the network that
+// an IPv6 subscriber has to themselves. It is the zero Addr where there is none to read.
 func Address(remote string) netip.Addr {
 	ap, err := netip.ParseAddrPort(remote)
 	if err != nil {

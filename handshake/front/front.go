@@ -1,6 +1,6 @@
-// Package front tells whom an HTTP request is from when reverse proxies stand in front. It promises that only those
-// named as such are believed, that what they say cannot be forged by whoever asks them, and that a request which came
-// through somebody else never counts as one from this machine or its network.
+// Package front tells which client an HTTP request is from when reverse proxies stand in front. It promises that it
+// believes only the named ones, that nobody who asks them can forge what they say, and that a request which came
+// through anybody else never counts as one from this machine or its network.
 package front
 
 import (
@@ -22,8 +22,8 @@ const (
 var passedOn = []string{forwardedFor, forwarded, "X-Forwarded", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port", "X-Forwarded-Server",
 	"X-Real-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "Via"}
 
-// Direct reports whether nobody stands between the client and this process who is not trusted: [Front] takes the headers
-// away that it has believed, and whoever finds one of them in a request knows nothing about its origin.
+// Direct reports whether only trusted proxies stand between the client and this process. [Front] takes away the headers
+// that it has believed; if one is left in a request, its origin is unknown.
 func Direct(r *http.Request) bool {
 	for _, name := range passedOn {
 		if len(r.Header[name]) > 0 {
@@ -33,7 +33,7 @@ func Direct(r *http.Request) bool {
 	return true
 }
 
-// warnEvery is how often an administrator is told of a front end that no setting names.
+// warnEvery is how often an administrator is told of a reverse proxy that no setting names.
 const warnEvery = 5 * time.Minute
 
 // Front is the handler before all others.
@@ -54,10 +54,10 @@ func New(next http.Handler, log *slog.Logger) *Front {
 	return f
 }
 
-// SetTrusted replaces the networks of reverse proxies that are believed, for requests from now on. nil is none.
+// SetTrusted replaces the networks of trusted reverse proxies, for requests from now on. nil: none.
 func (f *Front) SetTrusted(networks []netip.Prefix) { f.trusted.Store(&networks) }
 
-// Trusts reports whether addr is that of a trusted reverse proxy, behind which there are many clients.
+// Trusts reports whether addr is that of a trusted reverse proxy, with many clients behind it.
 func (f *Front) Trusts(addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	for _, n := range *f.trusted.Load() {
@@ -68,7 +68,7 @@ func (f *Front) Trusts(addr netip.Addr) bool {
 	return false
 }
 
-// ServeHTTP hands the request on with the client's address as its RemoteAddr, the port being 0 where a header named it.
+// ServeHTTP hands the request on with the client's address as its RemoteAddr; the port is 0 where a header named it.
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !Direct(r) {
 		r = f.resolve(r)
@@ -82,7 +82,7 @@ func (f *Front) resolve(r *http.Request) *http.Request {
 		return r
 	}
 	if !f.Trusts(peer.Addr()) {
-		if a := peer.Addr().Unmap(); a.IsLoopback() || a.IsPrivate() { // a stranger who makes headers up is no news
+		if a := peer.Addr().Unmap(); a.IsLoopback() || a.IsPrivate() { // a stranger with made-up headers is no news
 			f.warn("a request came through a reverse proxy that is not trusted; its clients count as one. Is it yours? http-proxies names those", a)
 		}
 		return r
@@ -112,8 +112,8 @@ func (f *Front) warn(what string, peer netip.Addr) {
 	}
 }
 
-// client is the address of whoever asked the first of the trusted proxies in a row, of which peer is the last; and
-// whether that is certain. Where it is not, the address is that of the last one that is known.
+// client returns the address of the client of the first trusted proxy in a row; peer is the last of these. sure is
+// false where the address is not certain: then it is the last one that is known.
 func (f *Front) client(h http.Header, peer netip.Addr) (netip.Addr, bool) {
 	one, other := split(h[forwardedFor], false), split(h[forwarded], true)
 	switch {
@@ -133,7 +133,7 @@ func (f *Front) client(h http.Header, peer netip.Addr) (netip.Addr, bool) {
 	return a, true
 }
 
-// last is the last address of a chain that is not trusted. Where all are, it is the first one.
+// last returns the last address of a chain that is not trusted. Where all are, it returns the first one.
 func (f *Front) last(chain []string, peer netip.Addr) (netip.Addr, bool) {
 	for i := len(chain) - 1; i >= 0; i-- {
 		a, ok := address(chain[i])
@@ -167,7 +167,7 @@ func split(lines []string, pairs bool) (chain []string) {
 	return chain
 }
 
-// fields are the parts of s between separators that are not within quotes, without the space around them.
+// fields returns the parts of s between separators outside quotes, without the space around them.
 func fields(s string, sep byte) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		quoted, begin := false, 0

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Ours reports whether a request may use what belongs to a player: browsers say by Origin on whose behalf they ask, as
-// WebSockets are not bound to one site. A page of the host that is asked may, and those that more names as
+// Ours reports whether a request may use something that belongs to a player. Browsers name in Origin the page that
+// asks, as WebSockets are not bound to one site. A page of the requested host may, and those in more, as
 // scheme://host[:port]. Programs that are not browsers send no origin and may.
 func Ours(r *http.Request, more []string) bool {
 	origins := r.Header.Values("Origin")

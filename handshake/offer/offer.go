@@ -1,7 +1,6 @@
-// Package offer holds the bodies of the plugin messages by which a player's
-// client asks for voice and is given a URL and a token. They travel on the game
-// connection, in the play state; the proxy consumes all of them and forwards
-// none. Channels and layouts are this product's choice.
+// Package offer holds the bodies of plugin messages: a player's client asks for voice and gets a URL and a token. They
+// travel on the game connection, in the play state; the proxy consumes all of them and forwards none. Channels and
+// layouts are this product's choice.
 //
 // A String is Minecraft's: the length in bytes as a VarInt, then UTF-8.
 package offer
@@ -17,20 +16,19 @@ import (
 const (
 	Prefix      = "socketsvc:"
 	Hello       = Prefix + "hello"       // client to proxy: VarInt version
-	Handshake   = Prefix + "handshake"   // proxy to client: VarInt version, String base URL, String token, VarInt seconds to live
+	Handshake   = Prefix + "handshake"   // proxy to client: VarInt version, String base URL, String token, VarInt life
 	Unavailable = Prefix + "unavailable" // proxy to client: String reason
 	Unavail     = Prefix + "unavail"     // the same, for clients that [LegacyChannel] binds
 )
 
-// LegacyChannel is the longest channel name, in characters, that a client before
-// Minecraft 1.13 reads; it drops the connection on a longer one, such as
-// [Unavailable].
+// LegacyChannel is the longest channel name, in characters, that a client before Minecraft 1.13 reads; it drops the
+// connection on a longer one, such as [Unavailable].
 const LegacyChannel = 20
 
 // firstNamespaced is protocol 393, Minecraft 1.13: from then on names may be long.
 const firstNamespaced = 393
 
-// UnavailableFor is the channel on which a client of this protocol version is told why it gets no voice.
+// UnavailableFor returns the channel that tells a client of this protocol version why it gets no voice.
 func UnavailableFor(protocol int32) string {
 	if protocol < firstNamespaced {
 		return Unavail
@@ -113,8 +111,7 @@ func ParseHandshake(b []byte) (o Offer, err error) {
 // AppendUnavailable writes the body of an unavailable message.
 func AppendUnavailable(dst []byte, r Reason) []byte { return appendString(dst, string(r)) }
 
-// ParseUnavailable reads the body of an unavailable message. A reason that is
-// not known is passed on as it is.
+// ParseUnavailable reads the body of an unavailable message. It returns unknown reasons as they are.
 func ParseUnavailable(b []byte) (Reason, error) {
 	s, b := text(b, maxReason)
 	if b == nil || len(b) != 0 {
@@ -127,8 +124,8 @@ func appendString(dst []byte, s string) []byte {
 	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
 }
 
-// number takes a non-negative 32-bit VarInt in its shortest form off b. The rest
-// is nil when there is none, and stays nil through further calls.
+// number takes a non-negative 32-bit VarInt in its shortest form off b. The rest is nil when there is none, and stays
+// nil through further calls.
 func number(b []byte) (v uint64, rest []byte) {
 	v, n := binary.Uvarint(b)
 	if n <= 0 || v > 1<<31-1 || n != len(binary.AppendUvarint(nil, v)) {

@@ -6,20 +6,18 @@ import (
 	"github.com/earshot-mc/earshot/handshake/budget"
 )
 
-// Budgets of what a peer sends that is no message. A peer that is over one is
-// closed with [Flood]. At once it may send more than gathers on a way that
-// stands still for as long as a peer may be silent.
+// Budgets for everything that is not a message. A peer that is over one is closed with [Flood]. The bursts are larger
+// than what gathers on a broken route while a peer may be silent.
 const (
-	// ControlsPerSecond is for pings and pongs; a peer needs one of each in
-	// PingEvery, and some send one a second.
+	// ControlsPerSecond bounds pings and pongs; a peer needs one of each in PingEvery, and some send one a second.
 	ControlsPerSecond = 20
 	controlsAtOnce    = 400
 
-	// FragmentsPerSecond is for the frames of messages that come in several. It
-	// is three for each frame of a microphone and ten clips.
+	// FragmentsPerSecond bounds the frames of messages that come in several. It is three for each frame of a microphone
+	// and ten clips.
 	FragmentsPerSecond = 2000
 	fragmentsAtOnce    = 10000
-	// emptyFragment is what a fragment costs that brings a message no further.
+	// emptyFragment is the cost of a fragment that does not bring a message further.
 	emptyFragment = 10
 )
 
@@ -37,7 +35,7 @@ func (b *budgets) control() error {
 	return nil
 }
 
-// fragment is for a frame of a message that comes in several.
+// fragment counts a frame of a message that comes in several.
 func (b *budgets) fragment(size int64, last bool) error {
 	cost := 1
 	if size == 0 && !last {

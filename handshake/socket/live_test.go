@@ -130,8 +130,7 @@ func TestSinks(t *testing.T) {
 	}
 }
 
-// inner is a connection like those of a listener that has peeked: the system's
-// connection is behind NetConn.
+// inner is a connection like those of a listener that has peeked: the system's connection is behind NetConn.
 type inner struct{ net.Conn }
 
 func (i inner) NetConn() net.Conn { return i.Conn }
@@ -160,9 +159,8 @@ func listen(conn net.Conn, start time.Time, late func(time.Duration)) error {
 	}
 }
 
-// The freeze test: one speaker side feeds three listeners, one of which stops
-// reading. The others hear every frame, in time; the third, when it reads again,
-// is at once less than 200 ms behind.
+// The freeze test: one talker feeds three listeners, one of which stops reading. The others hear every frame, in
+// time; the third, when it reads again, is at once less than 200 ms behind.
 func TestFreeze(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {
@@ -187,8 +185,7 @@ func TestFreeze(t *testing.T) {
 				})
 			}
 
-			// Ten speakers' worth, with frames so large that the kernel's buffers
-			// are soon full.
+			// Ten talkers' worth, with frames so large that the kernel's buffers are soon full.
 			sent := int64(0)
 			var slowest, stalled time.Duration // of this test's own goroutine, by a busy machine
 			last := time.Now()
@@ -207,8 +204,7 @@ func TestFreeze(t *testing.T) {
 			frozen := sockets[2]
 			speak(func() bool { return frozen.Stats().Drops[DropFull] > 300 })
 
-			// Back again. What the kernels hold is old; then come frames that are
-			// young, and all that follow stay so.
+			// Back again. What the kernels hold is old; then come frames that are young, and all that follow stay so.
 			resumed := time.Now()
 			var young, old atomic.Int64 // frames; old ones after a young one
 			var caughtUp atomic.Int64   // after how long
@@ -239,7 +235,7 @@ func TestFreeze(t *testing.T) {
 				t.Errorf("caught up in %v, with %d old frames after that", d, old.Load())
 			}
 			if slowest > slack {
-				t.Errorf("a speaker waited %v", slowest)
+				t.Errorf("a talker waited %v", slowest)
 			}
 			for i := range heard {
 				deadline := time.Now().Add(5 * time.Second)
@@ -364,7 +360,8 @@ func TestNoAllocations(t *testing.T) {
 			s.mu.Lock()
 			s.flush(s.sweep.now()) // as if the last write were long ago
 			s.mu.Unlock()
-		}); n != 0 && !(raceEnabled && w.name == "tls") { // crypto/tls pools a buffer, and pools forget under the race detector
+			// The tls package pools a buffer, and pools forget under the race detector.
+		}); n != 0 && !(raceEnabled && w.name == "tls") {
 			t.Errorf("%s: %v allocations a frame, at once", w.name, n)
 		}
 	}
@@ -443,8 +440,7 @@ func TestMemory(t *testing.T) {
 	runtime.KeepAlive(sockets)
 }
 
-// A peer that makes TLS answer (key updates) without reading is cut off, and
-// keeps no memory.
+// A peer that makes TLS answer (key updates) without reading is cut off, and keeps no memory.
 func TestCipherIsBounded(t *testing.T) {
 	raw, _ := tcp(t)
 	b := Buffered(raw).(*buffered)
@@ -474,8 +470,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkSend is the CPU of one write, with the reading of the peer in the
-// same process, by frames in it.
+// BenchmarkSend is the CPU of one write, with the reading of the peer in the same process, by frames in it.
 func BenchmarkSend(b *testing.B) {
 	head, body := make([]byte, 42), make([]byte, 80)
 	for _, w := range ways[:2] {

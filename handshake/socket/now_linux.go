@@ -7,9 +7,9 @@ import (
 	"unsafe"
 )
 
-// readNow and writeNow are one system call on a descriptor that is not waited for. Go's own tell the scheduler that the
-// thread may be away for long, which costs a third of what a short write does. The race detector takes its order of
-// events from Go's own.
+// readNow and writeNow make one system call on a descriptor without waiting for it. Go's own tell the scheduler that
+// the thread may be away for long, which costs a third of a short write. The race detector takes its order of events
+// from Go's own.
 func readNow(fd uintptr, p []byte) (int, error)  { return now(syscall.SYS_READ, fd, p) }
 func writeNow(fd uintptr, p []byte) (int, error) { return now(syscall.SYS_WRITE, fd, p) }
 

@@ -8,18 +8,18 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// Views is how many kinds of view a socket keeps apart.
+// Views is the number of kinds of view that a socket keeps apart.
 const Views = 9
 
-// Bounds of what waits for one peer.
+// Bounds of the bytes that wait for one peer.
 const (
-	// maxSound holds 200 ms of thirty ordinary speakers.
+	// maxSound holds 200 ms of thirty ordinary talkers.
 	maxSound = 32 << 10 // bytes of frames
-	// keepSound is how much room an outbox keeps once it is empty: what gathers
-	// between two sweeps. A peer that was slow for a while gives the rest back.
+	// keepSound is the room that an empty outbox keeps: it holds what gathers between two sweeps. A peer that was slow
+	// for a while gives the rest back.
 	keepSound = 8 << 10
-	// maxAge is how old sound may get while it waits. A peer that stops reading
-	// and comes back has no more delay than this, from its first frame on.
+	// maxAge is how old sound may get while it waits. A peer that stops reading and comes back is never more than this
+	// behind.
 	maxAge = 200 * time.Millisecond
 	// maxReplies bounds the answers to a peer's requests.
 	maxReplies = 16 << 10 // bytes of frames
@@ -40,13 +40,12 @@ const (
 // Drops lists all reasons, for counters that start at zero.
 func Drops() []Drop { return []Drop{DropFull, DropStale, DropClosed, DropRetract} }
 
-// String is the reason in one word, fit for a metric label.
+// String returns the reason in one word, fit for a metric label.
 func (d Drop) String() string {
 	return [numDrops]string{"full", "stale", "closed", "retracted"}[d]
 }
 
-// Stats count what became of the sound given to a socket, in frames, and what
-// went out, in writes.
+// Stats count the fate of the sound given to a socket, in frames, and the writes.
 type Stats struct {
 	Sent   uint64
 	Drops  [numDrops]uint64
@@ -61,9 +60,8 @@ func (a *Stats) add(b Stats) {
 	}
 }
 
-// outbox is what waits for one peer, in the order in which it goes: the rest of
-// a frame that went in part; pings, pongs and replies; sound; the close frame;
-// views, when there is nothing else. It is not safe for concurrent use.
+// outbox holds what waits for one peer, in the order in which it goes: the rest of a frame that went in part; pings,
+// pongs and replies; sound; the close frame; views, when there is nothing else. It is not safe for concurrent use.
 type outbox struct {
 	rest  []byte // to be sent before anything else, as the peer has the part before
 	texts []byte // replies as frames
@@ -83,7 +81,7 @@ type outbox struct {
 	stats Stats
 }
 
-// mark is a frame's size in bytes and when it came.
+// mark is a frame's size in bytes and its time.
 type mark struct {
 	size int
 	at   time.Duration
@@ -116,7 +114,7 @@ func appendFrame(dst []byte, fin byte, p []byte) []byte {
 	return append(appendHead(dst, fin, len(p)), p...)
 }
 
-// audio queues one frame, and drops the oldest for it where there is no room.
+// audio queues one frame, and drops the oldest ones to make room.
 func (o *outbox) audio(now time.Duration, head, body []byte) {
 	n := len(head) + len(body)
 	size := headSize(n) + n
@@ -152,7 +150,7 @@ func (o *outbox) pop() {
 	}
 }
 
-// reply queues one text message, or tells that it does not fit.
+// reply queues one text message, or returns false when it does not fit.
 func (o *outbox) reply(text []byte) bool {
 	if len(o.texts)+headSize(len(text))+len(text) > maxReplies {
 		return false
@@ -161,7 +159,7 @@ func (o *outbox) reply(text []byte) bool {
 	return true
 }
 
-// close queues the close frame and drops all that it makes pointless.
+// close queues the close frame and drops everything that it makes pointless.
 func (o *outbox) close(why *Closed) {
 	for o.first < len(o.marks) {
 		o.drop(DropClosed)
@@ -235,8 +233,7 @@ func (o *outbox) flush(now time.Duration, to sink) (total int, err error) {
 	}
 }
 
-// sent takes n bytes of sound as gone; the rest of a frame that went in part has
-// to follow.
+// sent takes n bytes of sound as gone; the rest of a frame that went in part has to follow.
 func (o *outbox) sent(n int) {
 	if n == 0 {
 		return
@@ -263,7 +260,7 @@ func (o *outbox) view(kind int, text []byte) {
 	}
 }
 
-// takeView makes the first view that waits the next thing to be sent.
+// takeView makes the first waiting view the next thing to be sent.
 func (o *outbox) takeView() {
 	kind := bits.TrailingZeros16(o.shows)
 	o.rest = appendFrame(nil, finText, o.views[kind])

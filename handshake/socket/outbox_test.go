@@ -246,8 +246,8 @@ func TestCloseFrameComesLast(t *testing.T) {
 	}
 }
 
-// Whatever is put in, and however little the sink takes at a time, what comes
-// out is whole frames, each kind in its order, every loss counted.
+// Whatever is put in, and however little the sink takes at a time, what comes out is whole frames, each kind in its
+// order, every loss counted.
 func TestAnyWriteSizes(t *testing.T) {
 	for seed := range uint64(200) {
 		rnd := rand.New(rand.NewPCG(seed, 1))
@@ -329,7 +329,7 @@ func timed(t *testing.T) (*Socket, *fake, *Sweeper) {
 // gaps has what a plain socket and one over TLS are to wait.
 var gaps = []struct{ gap, want time.Duration }{{gap, 10 * time.Millisecond}, {gapTLS, 12 * time.Millisecond}}
 
-func TestALoneSpeakerWaitsForNothing(t *testing.T) {
+func TestALoneTalkerWaitsForNothing(t *testing.T) {
 	for _, c := range gaps {
 		synctest.Test(t, func(t *testing.T) {
 			s, f, sweep := timed(t)
@@ -353,9 +353,9 @@ func TestCompanyShares(t *testing.T) {
 			s, f, sweep := timed(t)
 			defer sweep.Close()
 			s.gap, s.wrote = c.gap, -c.gap
-			const speakers = 10
-			for range 50 { // a second of ten speakers, two milliseconds apart
-				for range speakers {
+			const talkers = 10
+			for range 50 { // a second of ten talkers, two milliseconds apart
+				for range talkers {
 					s.Audio(nil, []byte("frame"))
 					time.Sleep(2 * time.Millisecond)
 				}
@@ -363,7 +363,7 @@ func TestCompanyShares(t *testing.T) {
 			time.Sleep(20 * time.Millisecond)
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			if got := len(f.frames(t)); got != 50*speakers {
+			if got := len(f.frames(t)); got != 50*talkers {
 				t.Fatalf("%d frames arrived", got)
 			}
 			if f.writes > int(time.Second/c.want)+2 || f.writes < 60 {

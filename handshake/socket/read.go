@@ -10,11 +10,10 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// maxTextBytes is what MaxText characters can take in UTF-8.
+// maxTextBytes bounds MaxText characters in UTF-8.
 const maxTextBytes = 3 * MaxText
 
-// inbox buffers what comes from the peer. It holds the longest frame whole, so
-// that messages are handed on where they lie.
+// inbox buffers the peer's bytes. It holds the longest frame whole, so that messages are handed on where they lie.
 type inbox struct {
 	read func([]byte) (int, error)
 	buf  [4096]byte
@@ -22,7 +21,7 @@ type inbox struct {
 	head [ws.MaxHeaderSize]byte
 }
 
-// take copies what br has already read. net/http's readers hold as much as buf.
+// take copies the bytes that br has already read. net/http's readers hold as much as buf.
 func (in *inbox) take(br *bufio.Reader) {
 	b, _ := br.Peek(min(br.Buffered(), len(in.buf)))
 	in.w = copy(in.buf[:], b)
@@ -64,7 +63,7 @@ func (in *inbox) next(n int) ([]byte, error) {
 	return p, nil
 }
 
-// fill reads once, moving what is buffered to the front first.
+// fill reads once, after moving the buffered bytes to the front.
 func (in *inbox) fill() error {
 	if in.r > 0 {
 		in.w = copy(in.buf[:], in.buf[in.r:in.w])
@@ -81,7 +80,7 @@ func (in *inbox) fill() error {
 	return err
 }
 
-// fill is the inbox's read: whatever comes is a sign of life.
+// fill reads for the inbox: any byte is a sign of life.
 func (s *Socket) fill(p []byte) (int, error) {
 	n, err := s.src.Read(p)
 	if n > 0 {
@@ -90,14 +89,13 @@ func (s *Socket) fill(p []byte) (int, error) {
 	return n, err
 }
 
-// serve reads messages until the end, and stays for the peer's answer to a
-// close frame.
+// serve reads messages until the end, and stays for the peer's answer to a close frame.
 func (s *Socket) serve(h Handler) error {
 	err := s.receive(h)
 	var bad *Closed
 	if errors.As(err, &bad) && !bad.Peer {
-		// The framing is lost, or a long message is still coming in: read over
-		// it for a moment, so that the close frame gets through.
+		// The framing is lost, or a long message is still coming in: read over it for a moment, so that the close frame
+		// gets through.
 		s.close(bad, lingerError)
 		for err = nil; err == nil; err = s.in.fill() {
 			s.in.r = s.in.w
@@ -106,8 +104,8 @@ func (s *Socket) serve(h Handler) error {
 	return err
 }
 
-// receive returns a *Closed when the socket is to be closed for what the peer
-// sent, or the peer closed it.
+// receive reads frames. It returns a *Closed when the peer closed the socket, or sent something for which it is to be
+// closed.
 func (s *Socket) receive(h Handler) error {
 	var (
 		state = ws.StateServerSide
@@ -242,7 +240,7 @@ func (s *Socket) control(op ws.OpCode, p []byte) error {
 	return nil
 }
 
-// broken is the ending for a peer that does not speak WebSocket.
+// broken returns the ending for a peer that does not speak WebSocket.
 func broken(err error) *Closed {
 	return &Closed{Code: Protocol, Reason: Protocol.Reason() + ": " + err.Error()}
 }

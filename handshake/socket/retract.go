@@ -2,8 +2,7 @@ package socket
 
 import "bytes"
 
-// Retract takes back the sound that still waits here and whose bytes begin with
-// prefix. What has gone to the peer, if only in part, goes on.
+// Retract takes back the waiting sound whose bytes begin with prefix. Frames that have gone to the peer in part go on.
 func (s *Socket) Retract(prefix []byte) {
 	s.mu.Lock()
 	s.outbox.retract(prefix)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sound that waits can be taken back by how it begins, whatever stands around
-// it; the part of a frame that is on its way cannot.
+// Sound that waits can be taken back by how it begins, whatever stands around it; the part of a frame that is on its
+// way cannot.
 func TestRetract(t *testing.T) {
 	long := strings.Repeat("x", 200) // a longer header
 	o, f := &outbox{}, &fake{room: 4}

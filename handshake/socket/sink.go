@@ -10,26 +10,23 @@ import (
 	"syscall"
 )
 
-// sink is where frames go; its methods never wait for the peer. They are called
-// with the socket's lock held.
+// sink takes frames; its methods never wait for the peer. They are called with the socket's lock held.
 type sink interface {
 	// try takes as much of p as fits now. Less than all is no error.
 	try(p []byte) (int, error)
-	// busy tells whether some of what try took still waits on this side of the
-	// kernel. It may send some of it.
+	// busy tells whether some of the taken bytes still wait on this side of the kernel. It may send some of them.
 	busy() bool
 }
 
-// maxCipher bounds what may wait below TLS: a record that went in part, and
-// what TLS says of its own accord.
+// maxCipher bounds the bytes that wait below TLS: a record that went in part, and TLS's own messages.
 const maxCipher = 64 << 10
 
 // errCipherFull ends a connection whose peer makes TLS talk without listening.
 var errCipherFull = errors.New("peer does not take TLS records")
 
-// buffered is a connection whose writes stop waiting when a socket takes it
-// over. It is then also the sink of the TLS above it: all that a write touches
-// lies together, as most of what a record costs is memory that has to be fetched.
+// buffered is a connection whose writes stop waiting when a socket takes it over. It is then also the sink of the TLS
+// above it. Everything that a write touches lies together, as most of the cost of a record is memory that has to be
+// fetched.
 type buffered struct {
 	net.Conn
 	tls    *tls.Conn
@@ -43,15 +40,14 @@ type buffered struct {
 	src io.Reader // reads Conn once taken over
 }
 
-// Buffered wraps a connection that is to carry TLS: tls.Server(Buffered(c), …).
-// Until a [Socket] takes the TLS connection over it changes nothing. From then
-// on writes to c never wait; what does not fit is kept, within a bound.
+// Buffered wraps a connection that is to carry TLS: tls.Server(Buffered(c), …). Until a [Socket] takes the TLS
+// connection over it changes nothing. From then on writes to c never wait; the rest is kept, within a bound.
 func Buffered(c net.Conn) net.Conn { return &buffered{Conn: c} }
 
 // NetConn returns the wrapped connection.
 func (b *buffered) NetConn() net.Conn { return b.Conn }
 
-// takeOver tells whether writes no longer wait.
+// takeOver reports whether writes no longer wait.
 func (b *buffered) takeOver(above *tls.Conn) bool {
 	conn, ok := b.Conn.(syscall.Conn)
 	if !ok {
@@ -78,9 +74,8 @@ func (b *buffered) Read(p []byte) (int, error) {
 	return b.Conn.Read(p)
 }
 
-// Write is called by TLS, with one record or more, one call at a time. Nothing but
-// Write begins to keep a rest, and only drain takes of it, so that as long as there
-// is none Write has the connection to itself.
+// Write takes one TLS record or more, one call at a time. Only Write begins to keep a rest, and only drain takes of it.
+// So without a rest Write has the connection to itself.
 func (b *buffered) Write(p []byte) (int, error) {
 	if !b.over.Load() {
 		return b.Conn.Write(p)
@@ -102,7 +97,7 @@ func (b *buffered) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// drain tries to send what is kept, and tells whether some still is.
+// drain tries to send the rest, and tells whether some is left.
 func (b *buffered) drain() (bool, error) {
 	if !b.keeps.Load() {
 		return false, nil
@@ -117,11 +112,10 @@ func (b *buffered) drain() (bool, error) {
 	return len(b.rest) > 0, err
 }
 
-// maxRecord is what one TLS record carries.
+// maxRecord is the capacity of one TLS record.
 const maxRecord = 16 << 10
 
-// try encrypts a batch only when nothing encrypted waits: what is in a record can
-// be dropped no more.
+// try encrypts a batch only when nothing encrypted waits: sound in a record cannot be dropped any more.
 func (b *buffered) try(p []byte) (int, error) {
 	if kept, err := b.drain(); kept || err != nil {
 		return 0, err

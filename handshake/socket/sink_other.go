@@ -8,8 +8,7 @@ import (
 	"syscall"
 )
 
-// direct is never made where a system call on a socket cannot be kept from
-// waiting: a [pump] takes its place.
+// direct is never made here, since a system call on a socket cannot be kept from waiting: a [pump] takes its place.
 type direct struct {
 	sink
 	io.Reader

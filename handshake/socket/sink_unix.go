@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// direct makes one system call per try on a connection's file descriptor, which
-// Go keeps in non-blocking mode, and reads from there too.
+// direct makes one system call per try on a connection's file descriptor, which Go keeps in non-blocking mode. It reads
+// from there too.
 type direct struct {
 	raw     syscall.RawConn
 	attempt func(fd uintptr) // made once: a closure a call would be garbage

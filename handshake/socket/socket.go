@@ -1,15 +1,12 @@
-// Package socket is one WebSocket, server side, over a connection that has been
-// upgraded. It promises that nobody who sends to a socket ever waits for it:
-// what a slow peer cannot take is kept within a bound and then dropped, oldest
-// sound first, and each drop is counted with its reason. It promises also that
-// a peer can neither send more than the limits below in one message, nor flood
-// it with frames that are none, nor stay without a sign of life, and that it is
-// told once, with a code, why it is sent away.
+// Package socket is one WebSocket, server side, over a connection that has been upgraded. It promises that nobody who
+// sends to a socket ever waits for it: what a slow peer cannot take is kept within a bound and then dropped, oldest
+// sound first, and each drop is counted with its reason. It also promises that a peer can neither send more than the
+// limits below in one message, nor flood it with frames that carry no message, nor stay without a sign of life, and
+// that a peer which is sent away is told why, once, with a code.
 //
-// A socket has no goroutine of its own beside the one that reads. Whoever has a
-// frame for a peer writes it, if the peer's last write is long enough ago, and
-// otherwise leaves it to a shared [Sweeper], which writes all that has gathered
-// at once: the kernel's work is per write, not per frame.
+// A socket has no goroutine of its own except the one that reads. A sender writes a frame itself, if the peer's last
+// write is long enough ago, and otherwise leaves it to a shared [Sweeper], which writes all that has gathered at once:
+// the kernel's work is per write, not per frame.
 package socket
 
 import (
@@ -28,21 +25,19 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// Limits of what a peer may send in one message, fragments added up.
+// Limits of one message of a peer, fragments added up.
 const (
 	MaxBinary = 1292 // bytes
 	MaxText   = 1024 // characters (UTF-16 code units)
 )
 
-// Timing. A peer is pinged every PingEvery and given up when nothing at all came
-// from it for DeadAfter.
+// Timing. A peer is pinged every PingEvery. It is given up when nothing at all came from it for DeadAfter.
 const (
 	PingEvery = 10 * time.Second
 	DeadAfter = 20 * time.Second
 
-	// lingerClean is how long a peer has to answer a close frame, lingerError
-	// how long it may read one after it broke the framing. Closing at once
-	// would reset the connection and take the close frame with it.
+	// lingerClean is how long a peer has to answer a close frame, lingerError how long it may read one after it broke
+	// the framing. Closing at once would reset the connection and take the close frame with it.
 	lingerClean = 2 * time.Second
 	lingerError = 500 * time.Millisecond
 )
@@ -63,7 +58,7 @@ const (
 	Flood        Code = 4008 // more than any person sends
 )
 
-// Reason is the text that goes with a code unless another is given.
+// Reason returns the text that goes with a code unless another is given.
 func (c Code) Reason() string {
 	switch c {
 	case ShuttingDown:
@@ -108,18 +103,18 @@ func (c *Closed) Error() string {
 	return fmt.Sprintf("voice socket %s: %d %s", who, c.Code, why)
 }
 
-// ErrDead is the ending of a socket from which nothing came for [DeadAfter].
+// ErrDead is the ending of a socket that heard nothing for [DeadAfter].
 var ErrDead = errors.New("voice socket: no sign of life from the peer")
 
-// Handler takes what the peer sends. Its methods are called from [Socket.Run],
-// one at a time; the bytes are theirs until they return.
+// Handler takes the peer's messages. Its methods are called from [Socket.Run], one at a time; the bytes are theirs
+// until they return.
 type Handler interface {
 	Binary(p []byte) // 0 to MaxBinary bytes
 	Text(p []byte)   // valid UTF-8 of 0 to MaxText characters
 }
 
-// Socket is one peer. All methods but Run may be called from any goroutine at
-// any time, also after the end, and none of them waits for the peer.
+// Socket is one peer. All methods except Run may be called from any goroutine at any time, also after the end, and none
+// of them waits for the peer.
 type Socket struct {
 	conn    net.Conn
 	src     io.Reader // reads conn
@@ -143,12 +138,11 @@ type Socket struct {
 	failed error   // the connection broke, or the peer is dead
 }
 
-// New makes a socket of an upgraded connection. br may hold bytes that came
-// after the request, and is not used again. A *net.TCPConn, anything with
-// SyscallConn, and a *tls.Conn over [Buffered] are written to directly; any
-// other connection gets a goroutine for writing while Run runs.
+// New makes a socket of an upgraded connection. br may hold bytes that came after the request, and is not used again. A
+// *net.TCPConn, anything with SyscallConn, and a *tls.Conn over [Buffered] are written to directly; any other
+// connection gets a goroutine for writing while Run runs.
 //
-// Run has to be called, as it alone closes the connection.
+// Run has to be called, as only it closes the connection.
 func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
 	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn), gap: gap, budgets: newBudgets()}
 	if _, ok := s.sink.(*buffered); ok {
@@ -203,12 +197,11 @@ func readerFor(conn net.Conn, to sink) io.Reader {
 	return conn
 }
 
-// RemoteAddr is the peer's address as the connection knows it.
+// RemoteAddr returns the peer's address as the connection knows it.
 func (s *Socket) RemoteAddr() net.Addr { return s.conn.RemoteAddr() }
 
-// Run reads until the socket ends, closes the connection and tells why it
-// ended: a *[Closed], [ErrDead], or what went wrong with the connection. The end
-// of ctx closes with [ShuttingDown]. Run may be called once.
+// Run reads until the socket ends, closes the connection and returns why it ended: a *[Closed], [ErrDead], or the fault
+// of the connection. The end of ctx closes with [ShuttingDown]. Run may be called once.
 func (s *Socket) Run(ctx context.Context, h Handler) error {
 	defer s.conn.Close()
 	if p, ok := s.sink.(*pump); ok {
@@ -230,9 +223,8 @@ func (s *Socket) Run(ctx context.Context, h Handler) error {
 	return s.failed
 }
 
-// Close sends a close frame with the code and the reason (at most 123 bytes; ""
-// is the code's own), after the replies that wait, and drops all else that
-// does. Only the first call counts. Run then ends within two seconds.
+// Close sends a close frame with the code and the reason (at most 123 bytes; "" is the code's own), after the waiting
+// replies, and drops everything else that waits. Only the first call counts. Run then ends within two seconds.
 func (s *Socket) Close(code Code, reason string) {
 	if reason == "" {
 		reason = code.Reason()
@@ -240,7 +232,7 @@ func (s *Socket) Close(code Code, reason string) {
 	s.close(&Closed{Code: code, Reason: reason}, lingerClean)
 }
 
-// CloseFlood is Close with [Flood], for too much of what.
+// CloseFlood does as Close with [Flood], for too much of what.
 func (s *Socket) CloseFlood(what string) { s.close(flood(what), lingerClean) }
 
 func (s *Socket) close(why *Closed, linger time.Duration) {
@@ -265,8 +257,8 @@ func (s *Socket) fail(err error) {
 	}
 }
 
-// Audio sends one binary message, whose bytes are those of head and body. Both
-// are copied. When the peer cannot take it, older sound is dropped for it.
+// Audio sends one binary message with the bytes of head and body. It copies both. When the peer cannot take it, older
+// sound is dropped for it.
 func (s *Socket) Audio(head, body []byte) {
 	now := s.sweep.now()
 	s.mu.Lock()
@@ -279,10 +271,9 @@ func (s *Socket) Audio(head, body []byte) {
 	s.mu.Unlock()
 }
 
-// View sends a text message that shows the present state of something, in place
-// of a former one of that kind (0 to [Views]-1) that still waits, and as soon as
-// nothing else waits for the peer. The text must not change afterwards; many
-// sockets may be given the same one. A nil text takes back what still waits.
+// View sends a text message that shows the present state of something, as soon as nothing else waits for the peer. It
+// replaces a former one of that kind (0 to [Views]-1) that still waits. The text must not change afterwards; many
+// sockets may be given the same one. A nil text takes back a waiting one.
 func (s *Socket) View(kind int, text []byte) {
 	now := s.sweep.now()
 	s.mu.Lock()
@@ -293,16 +284,16 @@ func (s *Socket) View(kind int, text []byte) {
 	s.mu.Unlock()
 }
 
-// Waits tells whether the last view of a kind is still to be sent. When it is
-// not, whatever is given to the socket from then on reaches the peer after it.
+// Waits tells whether the last view of a kind is still to be sent. When it is not, everything given to the socket from
+// then on reaches the peer after it.
 func (s *Socket) Waits(kind int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.outbox.views[kind] != nil
 }
 
-// Reply sends a text message that answers a request; replies keep their order.
-// A peer that asks more than it reads is closed with [Flood].
+// Reply sends a text message that answers a request; replies keep their order. A peer that asks more than it reads is
+// closed with [Flood].
 func (s *Socket) Reply(text []byte) {
 	now := s.sweep.now()
 	s.mu.Lock()
@@ -318,7 +309,7 @@ func (s *Socket) Reply(text []byte) {
 	}
 }
 
-// Stats are the counts so far.
+// Stats returns the counts so far.
 func (s *Socket) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -335,8 +326,7 @@ func (s *Socket) kick(now time.Duration) {
 	}
 }
 
-// flush hands on what the kernel takes, and leaves the rest to the sweeper. s.mu
-// is held.
+// flush hands on as much as the kernel takes, and leaves the rest to the sweeper. s.mu is held.
 func (s *Socket) flush(now time.Duration) {
 	if s.failed != nil {
 		return
@@ -362,7 +352,7 @@ func (s *Socket) flush(now time.Duration) {
 	}
 }
 
-// swept is the sweeper's turn with a socket on its list.
+// swept handles the sweeper's turn with a socket on its list.
 func (s *Socket) swept(now time.Duration) {
 	s.mu.Lock()
 	s.queued = false
@@ -372,7 +362,7 @@ func (s *Socket) swept(now time.Duration) {
 	s.mu.Unlock()
 }
 
-// checked is the sweeper's turn with every socket, to ping and to bury.
+// checked handles the sweeper's turn with every socket: it pings and buries.
 func (s *Socket) checked(now time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -387,8 +377,7 @@ func (s *Socket) checked(now time.Duration) {
 	}
 }
 
-// pong answers the peer's ping; only the newest is answered when several came
-// before there was a chance.
+// pong answers the peer's ping; of several that came before there was a chance it answers the newest.
 func (s *Socket) pong(payload []byte) {
 	now := s.sweep.now()
 	s.mu.Lock()

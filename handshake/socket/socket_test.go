@@ -472,8 +472,8 @@ func TestDataIsASignOfLife(t *testing.T) {
 	})
 }
 
-// A peer that neither answers a close frame nor goes away is left after a while,
-// and one that does not even read it, too.
+// A peer that neither answers a close frame nor goes away is left after a while, and one that does not even read it,
+// too.
 func TestCloseDoesNotWaitForever(t *testing.T) {
 	for _, reads := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -561,8 +561,8 @@ func TestUnits(t *testing.T) {
 	}
 }
 
-// FuzzReceive feeds arbitrary bytes: whatever they are, the handler only sees
-// messages within the limits, and the socket ends.
+// FuzzReceive feeds arbitrary bytes: whatever they are, the handler only sees messages within the limits, and the
+// socket ends.
 func FuzzReceive(f *testing.F) {
 	f.Add(frame(bin, whole, "abc"))
 	f.Add(bytes.Join([][]byte{frame(text, more, cutInRune), frame(ping, whole, "x"), frame(cont, whole, "\x9e")}, nil))

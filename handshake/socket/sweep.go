@@ -6,23 +6,20 @@ import (
 )
 
 const (
-	// gap is how long ago a peer's last write has to be for a frame to go at
-	// once. A frame comes every 20 ms from one speaker; half of that leaves room
-	// for jitter, so that a lone speaker's frames never wait.
+	// gap is how long ago a peer's last write has to be for a frame to go at once. A frame comes every 20 ms from one
+	// talker; half of that leaves room for jitter, so that a lone talker's frames never wait.
 	gap = 10 * time.Millisecond
-	// gapTLS is the same where each write is a record, which costs as much as
-	// several frames do: a millisecond of delay among several speakers buys a
-	// tenth of the CPU. A lone speaker's frames still do not wait.
+	// gapTLS is the same where each write is a record, which costs as much as several frames: a millisecond of delay
+	// among several talkers buys a tenth of the CPU. A lone talker's frames still do not wait.
 	gapTLS = 12 * time.Millisecond
-	// sweepEvery is how often the sweeper looks at those that wait.
+	// sweepEvery is how often the sweeper looks at waiting sockets.
 	sweepEvery = 5 * time.Millisecond
 	// checkEvery is how often it looks at all, for pings and dead peers.
 	checkEvery = 500 * time.Millisecond
 )
 
-// Sweeper writes what has gathered for the sockets that share it, pings them and
-// buries those that are dead. It runs only while something waits, but for a look
-// around twice a second while there are sockets.
+// Sweeper writes what has gathered for the sockets that share it, pings them and buries dead ones. It runs only while
+// something waits, and twice a second while there are sockets.
 type Sweeper struct {
 	start time.Time
 	wake  chan struct{} // one slot
@@ -54,8 +51,7 @@ func (w *Sweeper) Close() {
 	<-w.done
 }
 
-// Stats add up all sockets, those that are gone included, but not what was given
-// to them after they were.
+// Stats adds up all sockets, gone ones included, but not what was given to them after they were gone.
 func (w *Sweeper) Stats() Stats {
 	w.mu.Lock()
 	total, live := w.past, make([]*Socket, 0, len(w.sockets))
@@ -69,14 +65,14 @@ func (w *Sweeper) Stats() Stats {
 	return total
 }
 
-// Len is how many sockets there are.
+// Len returns the number of sockets.
 func (w *Sweeper) Len() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return len(w.sockets)
 }
 
-// now is the clock of all sockets of one sweeper.
+// now returns the time on the clock of all sockets of one sweeper.
 func (w *Sweeper) now() time.Duration { return time.Since(w.start) }
 
 func (w *Sweeper) add(s *Socket) {
@@ -140,7 +136,7 @@ func (w *Sweeper) run() {
 		}
 		now := w.now()
 		if !waiting {
-			swept = now // what is on the list now came just now, and has its time
+			swept = now // the sockets on the list now came just now, and have their time
 		} else if now-swept >= sweepEvery {
 			swept = now
 			w.mu.Lock()

@@ -1,7 +1,5 @@
-// Package token mints the secrets that a voice socket is opened with. It
-// promises that a token opens one socket, once, for one player, within its
-// life; that only hashes of tokens are kept; and that memory stays bounded
-// whatever is asked of it.
+// Package token mints the secrets that open a voice socket. It promises that a token opens one socket, once, for one
+// player, within its life; that only hashes of tokens are kept; and that memory stays bounded whatever is asked of it.
 package token
 
 import (
@@ -30,8 +28,7 @@ const (
 // size is the entropy of a token in bytes.
 const size = 32
 
-// ErrRateLimited is the answer to a player who asks too often, and to everybody
-// while the table is full.
+// ErrRateLimited refuses a player who asks too often, and everybody while the table is full.
 var ErrRateLimited = errors.New("too many voice tokens asked for, try again in a second")
 
 // Issuer mints and redeems. Its methods may be called from any goroutine.
@@ -42,27 +39,25 @@ type Issuer struct {
 	players map[uuid.UUID]*entry
 }
 
-// entry is what is known of a player's tokens: the last one, while it can still
-// be redeemed, and the rate, so long as it matters.
+// entry holds a player's last token, while it can still be redeemed, and the rate, so long as it matters.
 type entry struct {
 	hash    [sha256.Size]byte
 	expires time.Time // zero: no token outstanding
 	rate    *rate.Limiter
 }
 
-// idle tells whether the entry may be forgotten without anybody noticing.
+// idle tells whether the entry can be forgotten without a difference.
 func (e *entry) idle(now time.Time) bool {
 	return !now.Before(e.expires) && e.rate.TokensAt(now) >= burst
 }
 
-// New returns an issuer that remembers at most max players at a time; those who
-// are no longer on the network are to be told by Forget.
+// New returns an issuer that remembers at most max players at a time. Call Forget for those who have left the network.
 func New(max int) *Issuer {
 	return &Issuer{max: max, players: make(map[uuid.UUID]*entry)}
 }
 
-// Mint returns a new token for the player, in base64url without padding, and
-// how long it lives. It voids the player's former one.
+// Mint returns a new token for the player, in base64url without padding, and how long it lives. It voids the player's
+// former one.
 func (i *Issuer) Mint(player uuid.UUID) (token string, ttl time.Duration, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,7 +80,7 @@ func (i *Issuer) Mint(player uuid.UUID) (token string, ttl time.Duration, err er
 	return token, TTL, nil
 }
 
-// sweep drops what need not be remembered and tells whether there was any.
+// sweep drops idle entries and tells whether there were any.
 func (i *Issuer) sweep(now time.Time) bool {
 	n := len(i.players)
 	for id, e := range i.players {
@@ -96,9 +91,8 @@ func (i *Issuer) sweep(now time.Time) bool {
 	return len(i.players) < n
 }
 
-// Redeem tells whether the token is the player's outstanding one, and uses it
-// up. A wrong token leaves the right one as it is, so that a stranger who knows
-// a UUID cannot void it.
+// Redeem tells whether the token is the player's outstanding one, and uses it up. A wrong token leaves the right one as
+// it is, so that a stranger who knows a UUID cannot void it.
 func (i *Issuer) Redeem(token string, player uuid.UUID) bool {
 	hash := sha256.Sum256([]byte(token))
 	i.mu.Lock()
@@ -109,8 +103,7 @@ func (i *Issuer) Redeem(token string, player uuid.UUID) bool {
 	if live {
 		want = e.hash
 	}
-	// Hashed and compared also when there is nothing to redeem: the time taken
-	// tells nothing about who holds a token.
+	// Hash and compare even when there is nothing to redeem: the time taken says nothing about who holds a token.
 	if subtle.ConstantTimeCompare(hash[:], want[:]) != 1 || !live {
 		return false
 	}
@@ -118,8 +111,8 @@ func (i *Issuer) Redeem(token string, player uuid.UUID) bool {
 	return true
 }
 
-// Forget voids the player's token; call it when the player leaves. The rate is
-// remembered until it has recovered, so that rejoining gains nothing.
+// Forget voids the player's token; call it when the player leaves. The rate is remembered until it has recovered, so
+// that rejoining gains nothing.
 func (i *Issuer) Forget(player uuid.UUID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -1,7 +1,6 @@
-// Package upgrade answers GET /voice: either with a plain HTTP refusal, or with
-// a WebSocket whose player and capabilities are known. It promises that nothing
-// is upgraded before every check has passed, that a refusal tells a stranger
-// nothing about who is on the network, and that each is counted by its reason.
+// Package upgrade answers GET /voice: either with a plain HTTP refusal, or with a WebSocket whose player and
+// capabilities are known. It promises that nothing is upgraded before every check has passed, that a refusal tells a
+// stranger nothing about the players on the network, and that each is counted by its reason.
 package upgrade
 
 import (
@@ -35,19 +34,19 @@ type Redeemer interface {
 	Redeem(token string, player uuid.UUID) bool
 }
 
-// Config is what a handler needs. All fields but Origins and Log are required.
+// Config holds what a handler needs. All fields but Origins and Log are required.
 type Config struct {
 	Tokens  Redeemer
 	Online  func(player uuid.UUID) bool // is the player on the network now
 	Offered func() caps.Set             // what the server supports at this moment
 	Sweeper *socket.Sweeper
-	// Accept owns the socket and runs it; the connection is closed when it
-	// returns.
+	// Accept owns the socket and runs it; the connection is closed when it returns.
 	Accept func(ctx context.Context, s *socket.Socket, player uuid.UUID, negotiated caps.Set)
-	// Count is told the reason of every refusal, one of Reasons, and who was refused: an IPv4 address or an IPv6 /64.
+	// Count is called with the reason of every refusal, one of Reasons, and the refused address: an IPv4 address or an
+	// IPv6 /64.
 	Count func(reason string, from netip.Addr)
-	// Origins are further pages that may connect, as browsers name them:
-	// scheme://host[:port]. A page of the host that is asked always may.
+	// Origins are further pages that may connect, as browsers name them: scheme://host[:port]. A page of the requested
+	// host always may.
 	Origins []string
 	Log     *slog.Logger
 }
@@ -57,12 +56,11 @@ type refusal struct {
 	reason string // for the counter
 	status int
 	text   string
-	free   bool // does not count as a failure of the address
+	free   bool // it does not count as a failure of the address
 }
 
-// The refusals. That a token is unknown, used, expired or somebody else's is one
-// and the same, and comes before whether the player is online: without a token
-// there is nothing to learn.
+// The refusals. An unknown, used, expired or foreign token is one and the same, and is checked before whether the
+// player is online: without a token there is nothing to learn.
 var (
 	shuttingDown = refusal{"shutting_down", http.StatusServiceUnavailable, "shutting down", true}
 	rateLimited  = refusal{"rate_limited", http.StatusTooManyRequests, "too many failed attempts from this address: a valid token is let in all the same, others are answered slowly", true}
@@ -72,7 +70,7 @@ var (
 	badOrigin    = refusal{"origin", http.StatusForbidden, "pages of this origin may not connect", false}
 	badToken     = refusal{"token", http.StatusUnauthorized, "token is not valid for this player", false}
 	offline      = refusal{"offline", http.StatusForbidden, "player is not online", false}
-	// failed is a connection that broke while it was upgraded.
+	// failed is the refusal of a connection that broke while it was upgraded.
 	failed = refusal{"failed", 0, "", true}
 )
 
@@ -85,14 +83,14 @@ func Reasons() []string {
 	return out
 }
 
-// An address may fail this often: at once, and then one more each time the
-// interval is over. A household of players with stale links stays below it.
+// An address may fail this often: at once, and then one more each time the interval is over. A household of players
+// with stale links stays below it.
 const (
 	failBurst = 20
 	failEvery = 3 * time.Second
 )
 
-// writeTimeout is how long the answer to an upgrade may take.
+// writeTimeout bounds the answer to an upgrade.
 const writeTimeout = 5 * time.Second
 
 // Handler serves [Path].
@@ -141,7 +139,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	token, set := negotiate(r.Header, h.cfg.Offered())
-	// The map is filled directly: Set would change the case of our headers.
+	// Fill the map directly: Set would change the case of our headers.
 	header := http.Header{}
 	if token != "" {
 		header["Sec-WebSocket-Protocol"] = []string{token}
@@ -158,8 +156,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.cfg.Log.Debug("voice upgrade failed", "addr", addr, "player", player, "err", err)
 		return
 	}
-	// The goroutine of net/http would hold the request, two buffers and a deep stack for as long as the socket lives,
-	// which is more than a quiet socket needs itself.
+	// The goroutine of net/http would hold the request, two buffers and a deep stack for as long as the socket lives:
+	// more than a quiet socket itself needs.
 	sock := socket.New(conn, rw.Reader, h.cfg.Sweeper)
 	h.mu.Lock()
 	if h.stopped.Load() { // since it was checked
@@ -187,7 +185,7 @@ const (
 	maxSlowed = 64
 )
 
-// slow holds an answer back. What it costs is bounded: the connection, for as long as it may be silent anyway.
+// slow holds an answer back. Its cost is bounded: the connection, for as long as it may be silent anyway.
 func (h *Handler) slow(r *http.Request) {
 	defer h.slowed.Add(-1)
 	if h.slowed.Add(1) > maxSlowed {
@@ -202,8 +200,8 @@ func (h *Handler) slow(r *http.Request) {
 	}
 }
 
-// check gives the player whose token was redeemed, or why not. A good token is good whatever else has come from its
-// address: failures are counted after it has been tried, so that nobody can shut out those who share an address.
+// check returns the player whose token was redeemed, or a refusal. A good token counts whatever else has come from its
+// address: failures are counted after it has been tried, so that nobody can shut out others at the same address.
 func (h *Handler) check(r *http.Request, addr netip.Addr) (uuid.UUID, *refusal) {
 	switch {
 	case h.stopped.Load():
@@ -241,8 +239,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, addr netip.Addr
 	http.Error(w, why.text, why.status)
 }
 
-// isUpgrade tells a WebSocket request of any version: RFC 6455, 4.2.1. A body
-// would be read as frames.
+// isUpgrade tells a WebSocket request of any version: RFC 6455, 4.2.1. A body would be read as frames.
 func isUpgrade(r *http.Request) bool {
 	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-WebSocket-Key"))
 	return r.Method == http.MethodGet && r.ProtoMajor == 1 && r.ProtoMinor >= 1 &&
@@ -267,10 +264,10 @@ func list(h http.Header, name string) []string {
 	return out
 }
 
-// maxToken bounds what is hashed; ours are 43 bytes.
+// maxToken bounds the bytes that are hashed; our tokens have 43.
 const maxToken = 128
 
-// credentials reads ?token=T&uuid=U; other parameters are let be.
+// credentials reads ?token=T&uuid=U and ignores other parameters.
 func credentials(query string) (token string, player uuid.UUID, ok bool) {
 	q, err := url.ParseQuery(query)
 	if err != nil || len(q["token"]) != 1 || len(q["uuid"]) != 1 {
@@ -284,15 +281,14 @@ func credentials(query string) (token string, player uuid.UUID, ok bool) {
 	return token, player, err == nil
 }
 
-// negotiated is a set and whether it was asked for by headers, and is echoed so.
+// negotiated is a set, and whether headers asked for it; then headers echo it.
 type negotiated struct {
 	caps.Set
 	echo bool
 }
 
-// negotiate picks the subprotocol, if any are offered, and what the socket can
-// do. A token that asks for something decides alone; the base token leaves it to
-// the headers.
+// negotiate picks the subprotocol, if any are offered, and the capabilities. A token that asks for something decides
+// alone; the base token leaves it to the headers.
 func negotiate(h http.Header, offered caps.Set) (token string, set negotiated) {
 	token, s, ok := caps.Choose(list(h, "Sec-WebSocket-Protocol"), offered)
 	if ok && s != (caps.Set{}) {

@@ -103,8 +103,8 @@ func start(t *testing.T, change func(*Config)) *stand {
 	return s
 }
 
-// request is a good upgrade request; lines with a header of the same name are
-// replaced, "Name:" alone removes it, and "> LINE" replaces the first line.
+// request is a good upgrade request; lines with a header of the same name are replaced, "Name:" alone removes it, and
+// "> LINE" replaces the first line.
 func (s *stand) request(change ...string) string {
 	s.t.Helper()
 	s.tokens.mu.Lock()
@@ -312,7 +312,8 @@ func TestTooManyFailures(t *testing.T) {
 	}
 }
 
-// TestGoodTokenDespiteOthersFailures: whoever shares an address with somebody who fails all the time is let in, at once.
+// TestGoodTokenDespiteOthersFailures: whoever shares an address with somebody who fails all the time is let in, at
+// once.
 func TestGoodTokenDespiteOthersFailures(t *testing.T) {
 	s := start(t, nil)
 	id := "&uuid=" + ann.String() + " HTTP/1.1"
@@ -450,8 +451,7 @@ func TestOfferedIsLive(t *testing.T) {
 	}
 }
 
-// An upgrade may be the second request on a connection, and a refusal leaves the
-// connection fit for another.
+// An upgrade may be the second request on a connection, and a refusal leaves the connection fit for another.
 func TestKeptAlive(t *testing.T) {
 	s := start(t, nil)
 	conn := s.dial()
@@ -521,8 +521,7 @@ func TestPanicInAccept(t *testing.T) {
 	}
 }
 
-// Over TLS the socket writes without waiting, if the listener wraps its
-// connections.
+// Over TLS the socket writes without waiting, if the listener wraps its connections.
 func TestTLS(t *testing.T) {
 	s := start(t, nil)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -1,6 +1,5 @@
-// Package client is a voice client: for bots, tests and benchmarks, and the
-// other end against which the server's protocol is proved. It keeps every rule
-// that binds a client: it uses only what the server granted, numbers its frames
+// Package client is a voice client: for bots, tests and benchmarks, and the other end against which the server's
+// protocol is proved. It keeps every rule that binds a client: it uses only what the server granted, numbers its frames
 // before they can be dropped, and hears gaps only where they are proven.
 package client
 
@@ -23,9 +22,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
-// Config says where to connect, what to ask for, and who listens. Only URL,
-// Token and Player are needed. The callbacks must not block; they come one at a
-// time each, and Close must not be called from them.
+// Config says where to connect, what to ask for, and who listens. Only URL, Token and Player are needed. The callbacks
+// must not block. Each is called one at a time, and Close must not be called from them.
 type Config struct {
 	URL    string // base URL as the handshake gives it: ws, wss, http or https
 	Token  string
@@ -40,8 +38,8 @@ type Config struct {
 	Deafened bool // from the start; sent once the server is known to understand it
 	Queue    int  // outgoing messages; 0: DefaultQueue
 
-	// Jitter is how many frames of a source wait before they are played, one
-	// per 20 ms; 0 hands each frame on as it comes.
+	// Jitter is how many frames of a source wait before they are played, one per 20 ms; 0 hands each frame on as it
+	// comes.
 	Jitter   int
 	NoDecode bool // Sound.PCM stays nil; gaps are counted, nothing is concealed
 
@@ -67,7 +65,7 @@ const (
 	tierEvery   = 100 * time.Millisecond
 )
 
-// Closed is how the server ended the connection.
+// Closed says how the server ended the connection.
 type Closed struct {
 	Code   int // 1005 when it gave none
 	Reason string
@@ -77,7 +75,7 @@ func (c *Closed) Error() string {
 	return fmt.Sprintf("voice: the server closed the connection: %d %s", c.Code, c.Reason)
 }
 
-// ErrClosed is what Wait returns, and sending too, after Close.
+// ErrClosed is the error of Wait, and of sending, after Close.
 var ErrClosed = errors.New("voice: client closed")
 
 // A Client is one voice connection. Its methods may be called by any goroutine.
@@ -121,8 +119,7 @@ type Client struct {
 	badText  uint64
 }
 
-// Dial connects and upgrades. A refusal over HTTP is a *Refused. ctx bounds
-// only the dialing.
+// Dial connects and upgrades. A refusal over HTTP is a *Refused. ctx bounds only the dialing.
 func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Queue == 0 {
 		cfg.Queue = DefaultQueue
@@ -143,13 +140,13 @@ func Dial(ctx context.Context, cfg Config) (*Client, error) {
 	return c, nil
 }
 
-// Caps is what the server granted.
+// Caps returns what the server granted.
 func (c *Client) Caps() caps.Set { return c.caps }
 
-// Done is closed when the connection is over and nothing is running any more.
+// Done returns a channel that is closed when the connection is over and nothing is running any more.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
-// Wait waits for the end and tells it: a *Closed, ErrClosed, or what went wrong.
+// Wait waits for the end and returns its reason: a *Closed, ErrClosed, or a fault.
 func (c *Client) Wait() error {
 	<-c.done
 	return c.err
@@ -161,28 +158,29 @@ func (c *Client) Close() {
 	<-c.done
 }
 
-// Roster is the latest roster, nil before the first and, like all that a server says, when the connection is over.
+// Roster returns the latest roster. It is nil before the first and, like all news of the server, when the connection is
+// over.
 func (c *Client) Roster() *line.Roster {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.roster
 }
 
-// Pose is where the server says that the player is, nil before it does.
+// Pose returns where the server says that the player is, nil before it does.
 func (c *Client) Pose() *line.Pose {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pose
 }
 
-// Speakers are the named speakers that the server tells of, nil before it does.
+// Speakers returns the server's named speakers, nil before it names them.
 func (c *Client) Speakers() *line.Speakers {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.speakers
 }
 
-// Counters are the counts so far.
+// Counters returns the counts so far.
 func (c *Client) Counters() Counters {
 	n := c.recv.counters()
 	c.mu.Lock()
@@ -218,7 +216,7 @@ func (c *Client) run() {
 	close(c.done)
 }
 
-// forget drops what the server has said: it holds no longer.
+// forget drops the server's news, which holds no longer.
 func (c *Client) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -261,7 +259,7 @@ func (c *Client) read() error {
 	for {
 		c.conn.SetReadDeadline(time.Now().Add(deadAfter))
 		select {
-		case <-c.ending: // and the deadline that came with it must stay
+		case <-c.ending: // and its deadline must stay
 			c.conn.SetReadDeadline(c.endBy)
 		default:
 		}

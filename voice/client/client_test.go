@@ -37,8 +37,7 @@ var (
 	most  = caps.Set{Audio: 2, Status: 1, Spatial: 1, Pose: 1}
 )
 
-// server is the other end of one connection, which it reads from the start so
-// that the client never blocks on it.
+// server is the other end of one connection, which it reads from the start so that the client never blocks on it.
 type server struct {
 	t      *testing.T
 	conn   net.Conn
@@ -276,8 +275,7 @@ func TestRefusal(t *testing.T) {
 
 func packet(b byte) []byte { return []byte{31 << 3, b, b, b} }
 
-// Streams are fresh, positive and random, and sequences count from zero, also
-// past frames that the full queue dropped.
+// Streams are fresh, positive and random, and sequences count from zero, also past frames that the full queue dropped.
 func TestStreamsAndSequences(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := mustConnect(t, Config{Ask: most}, answer{echo: most})
@@ -371,8 +369,7 @@ func TestFormatsOfSending(t *testing.T) {
 	})
 }
 
-// Deafening is sent at most once a second, the latest state only, and only to a
-// server that knows it.
+// Deafening is sent at most once a second, the latest state only, and only to a server that knows it.
 func TestDeafenIsCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, s := mustConnect(t, Config{Ask: most}, answer{echo: most})

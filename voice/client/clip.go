@@ -14,11 +14,10 @@ const (
 	clipEvery = 300 * time.Millisecond // between the starts of two, in version 1
 )
 
-// ErrCooldown is StartClip's answer when the last clip has only just begun.
+// ErrCooldown refuses a clip when the last one has only just begun.
 var ErrCooldown = errors.New("voice: a clip began less than 300 ms ago")
 
-// ErrClipOver is what sending for a clip returns that has ended, by End or
-// because another one took its place.
+// ErrClipOver is the error of sending for a clip that has ended, by End or because another one took its place.
 var ErrClipOver = errors.New("voice: the clip is over")
 
 // A Clip is one sound of the soundboard: a stream beside the microphone's.
@@ -29,9 +28,8 @@ type Clip struct {
 	over        bool // with c.mu
 }
 
-// StartClip begins a clip. With soundboard 2 up to ten go on at once, and the
-// eleventh ends the oldest; with soundboard 1 the new one ends the former, and
-// may not begin within 300 ms of it. On a server that granted neither the
+// StartClip begins a clip. With soundboard 2 up to ten go on at once, and the eleventh ends the oldest; with soundboard
+// 1 the new one ends the former, and may not begin within 300 ms of it. Where the server granted neither, the
 // microphone carries the clip, as a segment of its own.
 func (c *Client) StartClip() (*Clip, error) {
 	c.mu.Lock()
@@ -59,8 +57,7 @@ func (c *Client) StartClip() (*Clip, error) {
 	return k, nil
 }
 
-// End ends the clip. It says nothing to the server: a stream that ends just
-// stops.
+// End ends the clip. It says nothing to the server: a stream that ends just stops.
 func (k *Clip) End() {
 	k.c.mu.Lock()
 	defer k.c.mu.Unlock()
@@ -95,7 +92,7 @@ func (k *Clip) Speak(pcm []int16) error {
 	return k.send(packet)
 }
 
-// SendOpus is Speak for sound that is encoded already: 1 to 1275 bytes.
+// SendOpus does as Speak, for encoded sound: 1 to 1275 bytes.
 func (k *Clip) SendOpus(packet []byte) error {
 	if err := checkSize(packet); err != nil {
 		return err
@@ -113,6 +110,6 @@ func (k *Clip) send(packet []byte) error {
 		return k.c.send(packet)
 	}
 	seq := k.seq
-	k.seq++ // before the queue, so that what it drops is a gap
+	k.seq++ // before the queue, so that a drop is a gap
 	return k.c.transmit(wire.C2S{Source: wire.Board, Stream: k.stream, Seq: seq, Opus: packet})
 }

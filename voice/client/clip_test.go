@@ -110,8 +110,7 @@ func TestClipsOfVersion1(t *testing.T) {
 	})
 }
 
-// Without the capability, or with a server that has the older version only, the
-// microphone carries a clip.
+// Without the capability, or with a server that has the older version only, the microphone carries a clip.
 func TestClipFallsBackToTheMicrophone(t *testing.T) {
 	for _, echo := range []caps.Set{{Audio: 2, Spatial: 1}, board1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -11,10 +11,10 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// ErrNotGranted is the error of a request that the server has not granted; it would close the connection.
+// ErrNotGranted refuses a request that the server has not granted; it would close the connection.
 var ErrNotGranted = errors.New("voice: the server has not granted groups")
 
-// control keeps what a line of the server says. c.mu is held.
+// control keeps the news of a line of the server. c.mu is held.
 func (c *Client) control(v any) {
 	if c.caps.Status == 0 {
 		return
@@ -31,8 +31,8 @@ func (c *Client) control(v any) {
 	}
 }
 
-// Groups is the latest snapshot of the groups, nil before the first. Its invitations have the seconds that are left now,
-// and those that have run out are not in it, whether or not the server has said so yet.
+// Groups returns the latest snapshot of the groups, nil before the first. Its invitations have the seconds that are
+// left now. Those that have run out are not in it, whether or not the server has said so yet.
 func (c *Client) Groups() *line.Groups {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,7 +49,7 @@ func (c *Client) Groups() *line.Groups {
 	return &g
 }
 
-// Mute is whether the server lets the player's voice through, as it was told last, with the seconds that are left now by
+// Mute returns whether the server lets the player's voice through, as last told, with the seconds that are left now by
 // our own clock. At 0 the server is about to say that it is over.
 func (c *Client) Mute() line.Mute {
 	c.mu.Lock()
@@ -61,15 +61,15 @@ func (c *Client) Mute() line.Mute {
 	return m
 }
 
-// Ranges is which tiers the server offers: neither until it says so, and then it must not be offered to the player.
+// Ranges returns the tiers that the server offers: none until it says so, and then none must be offered to the player.
 func (c *Client) Ranges() line.Ranges {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.ranges
 }
 
-// Group asks the server for something about groups. Its answer is a text, SSVC_GROUP_RESULT_V1; it takes no more than one
-// request in 200 ms.
+// Group asks the server for something about groups. The answer is a text, SSVC_GROUP_RESULT_V1. The server takes no
+// more than one request in 200 ms.
 func (c *Client) Group(r talk.GroupRequest) error {
 	if c.caps.Groups == 0 || r.Verb.Edits() && c.caps.GroupEdit == 0 {
 		return fmt.Errorf("%w: %s", ErrNotGranted, r.Verb)

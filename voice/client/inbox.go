@@ -14,8 +14,7 @@ import (
 
 var errTooBig = errors.New("voice: the server sent a message larger than the protocol has")
 
-// inbox reads WebSocket messages. Memory grows with what has arrived, not with
-// what a header announces.
+// inbox reads WebSocket messages. Memory grows with what has arrived, not with what a header announces.
 type inbox struct {
 	r       *bufio.Reader
 	head    [ws.MaxHeaderSize]byte
@@ -25,8 +24,8 @@ type inbox struct {
 	text    int       // bytes of a text
 }
 
-// newInbox reads br first, when the upgrade left bytes in it. With changes, those of roster 2 were negotiated, which may be
-// longer than other texts.
+// newInbox reads br first, when the upgrade left bytes in it. With changes, those of roster 2 were negotiated, which
+// may be longer than other texts.
 func newInbox(conn net.Conn, br *bufio.Reader, changes bool) *inbox {
 	if br == nil {
 		br = bufio.NewReaderSize(conn, 4096)
@@ -38,8 +37,8 @@ func newInbox(conn net.Conn, br *bufio.Reader, changes bool) *inbox {
 	return in
 }
 
-// next returns the next whole message, a ping or a pong. The payload is valid
-// until the next call. A close frame is returned as a *Closed error.
+// next returns the next whole message, a ping or a pong. The payload is valid until the next call. A close frame is
+// returned as a *Closed error.
 func (in *inbox) next() (ws.OpCode, []byte, error) {
 	for {
 		h, err := ws.ReadHeaderBuffer(in.r, in.head[:0])

@@ -23,9 +23,9 @@ const (
 type Sound struct {
 	Kind        wire.Kind
 	Source      uuid.UUID // the player, or the channel
-	Origin      uuid.UUID // of a channel: whose microphone, or zero
+	Origin      uuid.UUID // of a channel: the player whose microphone it carries, or zero
 	Gain        float64   // 0 to 1, not yet applied to PCM
-	Volume      float64   // how loudly it is wanted; see [Volumes]. Not applied either
+	Volume      float64   // the listener's own multiplier; see [Volumes]. Not applied either
 	DX, DZ      float32   // source minus listener, in blocks
 	Stream, Seq int64     // as received; of concealed sound the missing number
 	Concealed   bool      // PCM was made up for a lost frame
@@ -49,8 +49,8 @@ type Counters struct {
 	BadText      uint64 // lines that do not parse
 }
 
-// sourceKey is what decoder and jitter state belong to: a channel's never to
-// its origin. A player's clips are several streams at once.
+// sourceKey identifies a decoder and its jitter state: for a channel never its origin. A player's clips are several
+// streams at once.
 type sourceKey struct {
 	kind   wire.Kind
 	id     uuid.UUID
@@ -60,15 +60,15 @@ type sourceKey struct {
 type source struct {
 	dec     *opus.Decoder // nil with NoDecode
 	used    bool          // it has decoded something
-	stream  int64         // 0: a legacy speaker, or nothing heard yet
+	stream  int64         // 0: a legacy talker, or nothing heard yet
 	last    int64         // sequence
 	heard   time.Time
 	queue   []wire.S2C // jitter
 	playing bool       // the queue had filled and has not run empty since
 }
 
-// receiver turns frames into sounds. Frames, or with a jitter queue ticks, come
-// from one goroutine; the lock is for the others.
+// receiver turns frames into sounds. Frames, or with a jitter queue ticks, come from one goroutine; the lock is for the
+// others.
 type receiver struct {
 	format   wire.S2CFormat
 	clips    bool // kind 2 was negotiated
@@ -101,8 +101,8 @@ func (r *receiver) counters() Counters {
 	return r.count
 }
 
-// setDeafened forgets all sources, because what comes while deafened is not
-// listened to and must not be taken for loss afterwards.
+// setDeafened forgets all sources: nobody listens to frames that come while deafened, and afterwards they must not be
+// taken for loss.
 func (r *receiver) setDeafened(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -161,7 +161,7 @@ func (r *receiver) take(now time.Time, b []byte) {
 		r.play(s, &f)
 		return
 	}
-	if len(s.queue) >= 3*r.jitter { // playing out what is oldest would only keep the delay
+	if len(s.queue) >= 3*r.jitter { // playing out the oldest would only keep the delay
 		s.queue = slices.Delete(s.queue, 0, 1)
 		r.count.Overflow++
 	}
@@ -174,7 +174,7 @@ func (r *receiver) tick(now time.Time) {
 	r.mu.Lock()
 	r.sounds, r.pcm = r.sounds[:0], r.pcm[:0]
 	for _, s := range r.sources {
-		// A short utterance never fills the queue; it waits as long as one that does.
+		// A short utterance never fills the queue. It waits as long as one that does.
 		late := now.Sub(s.heard) >= time.Duration(r.jitter)*frameTime
 		s.playing = len(s.queue) > 0 && (s.playing || len(s.queue) >= r.jitter || late)
 		if !s.playing {
@@ -191,7 +191,7 @@ func (r *receiver) tick(now time.Time) {
 // play applies the sequence rules to one frame and adds what there is to hear.
 func (r *receiver) play(s *source, f *wire.S2C) {
 	switch {
-	case f.Stream != s.stream: // a new segment, or a legacy speaker: nothing to infer
+	case f.Stream != s.stream: // a new segment, or a legacy talker: nothing to infer
 		r.restart(s)
 	case f.Stream == 0:
 	case f.Seq <= s.last:

@@ -140,8 +140,7 @@ func TestConcealedSoundContinues(t *testing.T) {
 	}
 }
 
-// Past three missing frames the decoder begins anew: it sounds exactly as a
-// fresh one.
+// Past three missing frames the decoder begins anew: it sounds exactly as a fresh one.
 func TestResetAfterLongGap(t *testing.T) {
 	all := packets(t, 40)
 	l := listen(wire.S2CV2, Config{})
@@ -157,13 +156,13 @@ func TestResetAfterLongGap(t *testing.T) {
 	}
 }
 
-func TestLegacySpeakersHaveNoGaps(t *testing.T) {
+func TestLegacyTalkersHaveNoGaps(t *testing.T) {
 	all := packets(t, 3)
 	l := listen(wire.S2CV2, Config{})
 	for i := range 3 {
 		l.hear(alice, 0, 0, all[i])
 	}
-	l.hear(alice, 5, 7, all[0]) // the speaker has a new client
+	l.hear(alice, 5, 7, all[0]) // the talker has a new client
 	l.hear(alice, 5, 9, all[1])
 	l.hear(alice, 0, 0, all[2])
 	l.hear(alice, 0, 0, all[2])
@@ -196,8 +195,8 @@ func TestGapCounterSaturates(t *testing.T) {
 	}
 }
 
-// Sources do not share decoders: a channel goes by its own ID, not by whose
-// microphone it carries, and a player's clips are streams of their own.
+// Sources do not share decoders: a channel goes by its own ID, not by whose microphone it carries, and a player's clips
+// are streams of their own.
 func TestSourcesAreSeparate(t *testing.T) {
 	all := packets(t, 4)
 	l := listen(wire.S2CSpatial, Config{})
@@ -327,8 +326,8 @@ func TestWithoutDecoding(t *testing.T) {
 	}
 }
 
-// The jitter queue waits until it is filled, then plays in step, whatever the
-// arrival; it waits again when it ran empty, and bounds the delay.
+// The jitter queue waits until it is filled, then plays in step, whatever the arrival; it waits again when it ran
+// empty, and bounds the delay.
 func TestJitterQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := packets(t, 60)
@@ -396,8 +395,7 @@ func TestJitterQueue(t *testing.T) {
 	})
 }
 
-// FuzzReceive: whatever a server sends, counters add up, concealment is bounded
-// and every sound is whole.
+// FuzzReceive: whatever a server sends, counters add up, concealment is bounded and every sound is whole.
 func FuzzReceive(f *testing.F) {
 	all := packets(f, 3)
 	for format := range wire.S2CFormat(3) {

@@ -20,8 +20,7 @@ type message struct {
 	payload []byte
 }
 
-// Begin starts a speech segment: a fresh stream, its sequence from zero, and an
-// encoder without a past.
+// Begin starts a speech segment: a fresh stream, its sequence from zero, and an encoder without a past.
 func (c *Client) Begin() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -36,7 +35,7 @@ func (c *Client) begin() error {
 	return c.enc.Reset()
 }
 
-// newStream is a random positive stream ID.
+// newStream returns a random positive stream ID.
 func newStream() int64 {
 	for {
 		var b [8]byte
@@ -47,9 +46,8 @@ func newStream() int64 {
 	}
 }
 
-// Speak sends 20 ms of sound, opus.FrameSize samples, in the current segment;
-// the first call begins one. When the outgoing queue is full the frame is
-// dropped and counted, and its sequence number is gone.
+// Speak sends 20 ms of sound, opus.FrameSize samples, in the current segment; the first call begins one. When the
+// outgoing queue is full the frame is dropped and counted, and its sequence number is gone.
 func (c *Client) Speak(pcm []int16) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -67,7 +65,7 @@ func (c *Client) Speak(pcm []int16) error {
 	return c.send(packet)
 }
 
-// SendOpus is Speak for sound that is encoded already: 1 to 1275 bytes.
+// SendOpus does as Speak, for encoded sound: 1 to 1275 bytes.
 func (c *Client) SendOpus(packet []byte) error {
 	if err := checkSize(packet); err != nil {
 		return err
@@ -91,7 +89,7 @@ func (c *Client) send(packet []byte) error {
 		}
 	}
 	seq := c.seq
-	c.seq++ // before the queue, so that what it drops is a gap
+	c.seq++ // before the queue, so that a drop is a gap
 	return c.transmit(wire.C2S{Source: wire.Mic, Stream: c.stream, Seq: seq, Opus: packet})
 }
 
@@ -109,13 +107,12 @@ func (c *Client) transmit(f wire.C2S) error {
 	return nil
 }
 
-// SendBinary sends a message as it is, for tests of servers; false when the
-// queue is full.
+// SendBinary sends a message as it is, for tests of servers; false when the queue is full.
 func (c *Client) SendBinary(b []byte) (bool, error) {
 	return c.enqueue(message{ws.OpBinary, bytes.Clone(b)})
 }
 
-// SendText is SendBinary for text.
+// SendText does as SendBinary, for text.
 func (c *Client) SendText(s string) (bool, error) {
 	return c.enqueue(message{ws.OpText, []byte(s)})
 }
@@ -136,15 +133,14 @@ func (c *Client) enqueue(m message) (bool, error) {
 	}
 }
 
-// SetDeafened stops or resumes all sound here at once, and tells the server
-// where it understands: at most once a second, the latest state.
+// SetDeafened stops or resumes all sound here at once, and tells the server where it understands: at most once a
+// second, the latest state.
 func (c *Client) SetDeafened(on bool) {
 	c.recv.setDeafened(on)
 	c.want(&c.deafen, deafenLine(on))
 }
 
-// SetTier says how loudly the player speaks from now on: at most ten times a
-// second, the latest tier.
+// SetTier sets how loudly the player speaks from now on. The server hears the latest tier, at most ten times a second.
 func (c *Client) SetTier(t talk.Tier) { c.want(&c.tier, tierLine(t)) }
 
 func (c *Client) want(l *latest, text string) {
@@ -165,15 +161,14 @@ func tierLine(t talk.Tier) string {
 	return string(line.AppendC2S(nil, &line.C2S{Request: line.Range, Tier: t}))
 }
 
-// latest is a piece of state that the server is to know, by the line that says it.
+// latest is a piece of state for the server, as a line.
 type latest struct {
 	want, sent string
 	every      time.Duration // least time between two lines
 	at         time.Time     // of the last line
 }
 
-// due returns the line to send now, or how long to wait until there is one; 0
-// when the server knows already.
+// due returns the line to send now, or how long to wait until there is one; 0 when the server knows already.
 func (l *latest) due(now time.Time) (text string, wait time.Duration) {
 	if l.want == l.sent {
 		return "", 0
@@ -185,7 +180,7 @@ func (l *latest) due(now time.Time) (text string, wait time.Duration) {
 	return l.want, 0
 }
 
-// write is the one goroutine that writes. What has gathered goes out in one write.
+// write runs the one goroutine that writes. Everything gathered goes out in one write.
 func (c *Client) write() error {
 	defer c.end()
 	var out bytes.Buffer
@@ -211,7 +206,7 @@ func (c *Client) write() error {
 		case <-c.poke:
 		case <-timer.C:
 		case <-c.closing:
-			for range len(c.queue) { // what was said before Close is still heard
+			for range len(c.queue) { // earlier frames are still heard after Close
 				put(&out, <-c.queue)
 			}
 			put(&out, message{ws.OpClose, ws.NewCloseFrameBody(ws.StatusNormalClosure, "")})
@@ -228,8 +223,8 @@ func (c *Client) write() error {
 	}
 }
 
-// end gives the reader a last second: for the answer to our close frame, or for
-// the server's, if that is why writing failed.
+// end gives the reader a last second: for the answer to our close frame, or for the server's, if that is why writing
+// failed.
 func (c *Client) end() {
 	c.endBy = time.Now().Add(endWithin)
 	close(c.ending)

@@ -27,8 +27,8 @@ func (r *Refused) Error() string {
 	return fmt.Sprintf("voice: the server refuses the connection: %d %s", r.Status, r.Reason)
 }
 
-// upgrade dials and settles the capabilities by the response alone: what it
-// does not echo, or echoes in another version, is not used.
+// upgrade dials and settles the capabilities by the response alone: it uses none that the response does not echo, or
+// echoes in another version.
 func upgrade(ctx context.Context, cfg *Config) (net.Conn, *bufio.Reader, caps.Set, error) {
 	address, err := endpoint(cfg.URL, cfg.Token, cfg.Player)
 	if err != nil {
@@ -66,8 +66,7 @@ func upgrade(ctx context.Context, cfg *Config) (net.Conn, *bufio.Reader, caps.Se
 	return conn, br, granted, nil
 }
 
-// settle is what both sides agreed on: asked and echoed in the same version,
-// along with all that it builds on.
+// settle returns what both sides agreed on: asked and echoed in the same version, along with all that it builds on.
 func settle(asked, echoed caps.Set) caps.Set {
 	if echoed.Soundboard != asked.Soundboard {
 		asked.Soundboard = 0 // a server with version 2 serves version 1, but by echoing 1
@@ -75,8 +74,8 @@ func settle(asked, echoed caps.Set) caps.Set {
 	return asked.Negotiate(echoed)
 }
 
-// tokens are the subprotocols to offer: all that is asked for, then less and
-// less, giving up first what this client needs least, and nothing at last.
+// tokens returns the subprotocols to offer: first everything that is asked for, then less and less, giving up first
+// what this client needs least, and nothing at last.
 func tokens(ask caps.Set) []string {
 	s := ask.Negotiate(ask)
 	all := []string{s.Token()}
@@ -94,7 +93,7 @@ func tokens(ask caps.Set) []string {
 	return all
 }
 
-// endpoint is the address of the socket under a base URL.
+// endpoint returns the address of the socket under a base URL.
 func endpoint(base, token string, player uuid.UUID) (string, error) {
 	u, err := url.Parse(base)
 	if err != nil {

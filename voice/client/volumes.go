@@ -10,18 +10,18 @@ import (
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
-// Volumes is how loudly somebody wants to hear whom, beside the gain that the server says: multipliers, 1 where nothing
-// was set, 0 for not at all. They outlive connections: give the same ones to each [Config]. The zero value is ready, and
-// any goroutine may use it.
+// Volumes holds a listener's own multipliers, applied on top of the server's gain: 1 where nothing was set, 0 for
+// silence. They outlive connections: give the same ones to each [Config]. The zero value is ready, and any goroutine
+// may use it.
 type Volumes struct {
 	mu  sync.RWMutex
 	set map[choice]float64
 }
 
-// choice is what one multiplier is for.
+// choice names what one multiplier is for.
 type choice struct {
 	kind     wire.Kind
-	endpoint string // of KindChannel: whose channels these are, for servers choose the UUIDs themselves
+	endpoint string // of KindChannel: the server of the channel, since servers choose the UUIDs themselves
 	id       uuid.UUID
 }
 
@@ -34,23 +34,23 @@ func (v *Volumes) put(c choice, x float64) {
 	v.set[c] = x
 }
 
-// SetPlayer is for a player's microphone, heard from the player or out of a speaker.
+// SetPlayer sets the volume of a player's microphone, heard from the player or out of a speaker.
 func (v *Volumes) SetPlayer(player uuid.UUID, x float64) {
 	v.put(choice{kind: wire.KindPlayer, id: player}, x)
 }
 
-// SetClips is for what a player plays on the soundboard.
+// SetClips sets the volume of a player's clips on the soundboard.
 func (v *Volumes) SetClips(player uuid.UUID, x float64) {
 	v.put(choice{kind: wire.KindBoard, id: player}, x)
 }
 
-// SetSpeaker is for a speaker of the server with that base URL, by the channel's UUID. A microphone that comes out of it
-// has this multiplier and its player's.
+// SetSpeaker sets the volume of a speaker of the server with that base URL, by the channel's UUID. A microphone that
+// comes out of it has this multiplier and its player's.
 func (v *Volumes) SetSpeaker(base string, channel uuid.UUID, x float64) {
 	v.put(choice{wire.KindChannel, namespace(base), channel}, x)
 }
 
-// of is the multiplier for a frame of a server.
+// of returns the multiplier for a frame of a server.
 func (v *Volumes) of(endpoint string, f *wire.S2C) float64 {
 	if v == nil {
 		return 1
@@ -73,7 +73,7 @@ func (v *Volumes) of(endpoint string, f *wire.S2C) float64 {
 	return x
 }
 
-// namespace is what stays the same of a server's base URL, however it is reached.
+// namespace returns the part of a server's base URL that stays the same, however it is reached.
 func namespace(base string) string {
 	u, err := url.Parse(base)
 	if err != nil {

@@ -1,8 +1,8 @@
-// Package conn is one client of the voice gateway on its socket: what it sends is read and handed to its talker; what it
-// is to get is written in the format that it negotiated.
+// Package conn is one client of the voice gateway on its socket: it reads what the client sends and hands it to the
+// client's talker, and writes to the client in the negotiated format.
 //
-// It promises that a client never receives a byte that it did not negotiate, and that one which sends what the protocol
-// has not, or more than anybody needs, is closed with the code for that.
+// It promises that a client never receives a byte that it did not negotiate, and that a client which sends what the
+// protocol has not, or more than anybody needs, is closed with the code for that.
 package conn
 
 import (
@@ -60,7 +60,7 @@ func New(sock *socket.Socket, c caps.Set, log *slog.Logger) *Conn {
 	return k
 }
 
-// Wants is what the client takes, as it has negotiated.
+// Wants returns what the client takes, as it has negotiated.
 func (k *Conn) Wants() hub.Wants {
 	c := &k.caps
 	return hub.Wants{
@@ -69,7 +69,7 @@ func (k *Conn) Wants() hub.Wants {
 	}
 }
 
-// Serve serves the client until its socket ends, and tells why it did: [*Ended].
+// Serve serves the client until its socket ends, and returns why it did: [*Ended].
 func (k *Conn) Serve(ctx context.Context, t *talker.Talker) error {
 	k.seat(t)
 	return ended(k.sock.Run(ctx, k))
@@ -82,11 +82,11 @@ func (k *Conn) seat(t *talker.Talker) {
 	}
 }
 
-// Refuse waits for the end of a client that gets no talker, after [Conn.End], and tells as Serve does. It takes two seconds
-// at most.
+// Refuse waits for the end of a client that gets no talker, after [Conn.End], and returns as Serve does. It takes two
+// seconds at most.
 func (k *Conn) Refuse() error { return ended(k.sock.Run(context.Background(), deaf{})) }
 
-// deaf takes what a refused client still says.
+// deaf drops everything that a refused client still sends.
 type deaf struct{}
 
 func (deaf) Binary([]byte) {}
@@ -101,7 +101,7 @@ func (k *Conn) End(why hub.End) {
 
 func (k *Conn) close(code socket.Code) { k.sock.Close(code, "") }
 
-// Count adds what the socket has sent so far.
+// Count adds the socket's counts so far.
 func (k *Conn) Count(to *hub.Sent) {
 	s := k.sock.Stats()
 	to.Frames += s.Sent
@@ -135,7 +135,7 @@ func (k *Conn) Binary(p []byte) {
 	}
 }
 
-// over closes the socket of a client that its talker has had enough of.
+// over closes the socket of a client that has exhausted its talker's patience.
 func (k *Conn) over(err error) {
 	var flood *talker.Flood
 	if errors.As(err, &flood) {
@@ -145,7 +145,7 @@ func (k *Conn) over(err error) {
 	k.end(socket.InvalidData, err.Error())
 }
 
-// reason is the counter of a frame that does not parse.
+// reason returns the counter of a frame that does not parse.
 func reason(err error) talker.Drop {
 	switch err {
 	case wire.BadStream:
@@ -190,7 +190,7 @@ func (k *Conn) group(r *talk.GroupRequest) {
 	k.talker.Ask(*r)
 }
 
-// end closes the socket for what the client did.
+// end closes the socket for something that the client did.
 func (k *Conn) end(code socket.Code, why string) {
 	k.log.Debug("voice client closed", "player", k.talker.Player().Name, "code", code, "why", why)
 	k.close(code)
@@ -217,14 +217,14 @@ func (k *Conn) Deliver(f *route.Frame) {
 	}
 }
 
-// Retract takes back what is queued of a speaker channel.
+// Retract takes back the queued frames of a speaker channel.
 func (k *Conn) Retract(channel uuid.UUID) {
 	if k.out == wire.S2CSpatial {
 		k.sock.Retract(append([]byte{byte(wire.KindChannel)}, channel[:]...))
 	}
 }
 
-// Ended is why a client's socket has ended, see [socket.Socket.Run].
+// Ended says why a client's socket has ended, see [socket.Socket.Run].
 type Ended struct{ Err error }
 
 func ended(err error) error {
@@ -253,7 +253,7 @@ func (e *Ended) Label() string {
 	return "broken"
 }
 
-// Flood returns what the client sent too much of, empty when that is not why it has ended.
+// Flood returns what the client sent too much of; empty: it has ended for another reason.
 func (e *Ended) Flood() string {
 	var closed *socket.Closed
 	if errors.As(e.Err, &closed) {
@@ -262,7 +262,7 @@ func (e *Ended) Flood() string {
 	return ""
 }
 
-// Endings lists how sockets end: by the code of ours that closed it, or else what happened.
+// Endings lists how sockets end: by our code that closed it, or else by what happened.
 func Endings() []string {
 	all := []string{"peer", "dead", "broken"}
 	for _, c := range []socket.Code{

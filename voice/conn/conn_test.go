@@ -114,7 +114,8 @@ func (a alive) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// TestBeats: a page's beats are answered with how many of its frames were accepted; whoever is no page may not send any.
+// TestBeats: a page's beats are answered with how many of its frames were accepted; whoever is no page may not send
+// any.
 func TestBeats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -328,8 +329,8 @@ func (b *bench) scatter() {
 	}
 }
 
-// ways are all ways on which a frame reaches listeners, each with what negotiates it. They send one frame from the bytes
-// that a client sent, or of a channel, into the sockets of all others, and return to how many.
+// ways are all ways on which a frame reaches listeners, each with what negotiates it. They send one frame from the
+// bytes that a client sent, or of a channel, into the sockets of all others, and return to how many.
 var ways = map[string]func(t testing.TB, n int) (b *bench, send func() int){
 	"v1": func(t testing.TB, n int) (*bench, func() int) {
 		b := crowd(t, n, caps.Set{})
@@ -410,7 +411,7 @@ func TestNoAllocationPerDeliveredFrame(t *testing.T) {
 				if n := send(); n != 19 {
 					t.Fatalf("delivered to %d of 19", n)
 				}
-				time.Sleep(time.Millisecond) // as much as the peers take: an outbox that grows and shrinks does allocate
+				time.Sleep(time.Millisecond) // as much as the peers take: an outbox that grows does allocate
 			}
 			for range 100 {
 				run() // the outboxes grow
@@ -422,7 +423,8 @@ func TestNoAllocationPerDeliveredFrame(t *testing.T) {
 	}
 }
 
-// BenchmarkDelivered is a frame from its bytes into twenty sockets, with the kernel's part in it, on every way there is.
+// BenchmarkDelivered is a frame from its bytes into twenty sockets, with the kernel's part in it, on every way there
+// is.
 func BenchmarkDelivered(b *testing.B) {
 	for name, way := range ways {
 		b.Run(name, func(b *testing.B) {
@@ -437,8 +439,8 @@ func BenchmarkDelivered(b *testing.B) {
 	}
 }
 
-// BenchmarkAllocations is what [TestNoAllocationPerDeliveredFrame] holds, as a figure: of a frame to twenty listeners who
-// have the time to read.
+// BenchmarkAllocations is what [TestNoAllocationPerDeliveredFrame] holds, as a figure: of a frame to twenty listeners
+// who have the time to read.
 func BenchmarkAllocations(b *testing.B) {
 	for name, way := range ways {
 		b.Run(name, func(b *testing.B) {

@@ -9,7 +9,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// The views of the socket: of each only the newest text waits.
+// The views of the socket. Of each only the newest text waits.
 const (
 	viewRoster = iota
 	viewPose

@@ -1,6 +1,6 @@
 // Package gain is the arithmetic of loudness: how far a voice carries at a place and how loud it is at a distance.
 //
-// It promises to be pure: no clock, no state, no allocation. An input that is no number, as from an unknown or hostile
+// It promises to be pure: no clock, no state, no allocation. A NaN among the inputs, as from an unknown or hostile
 // position, is silence.
 package gain
 
@@ -20,9 +20,8 @@ type Rules struct {
 
 	Regions []Region // override both
 
-	// Tiers scale the range of those who speak so; that of the ordinary tier is 1 whatever stands here. 0 means that the
-	// server does not offer the tier: who uses it all the same is heard as in ordinary speech, since the client may be
-	// one reload behind.
+	// Tiers scale the range of a voice; the ordinary tier always has 1. 0 means that the server does not offer the
+	// tier: a client that uses it all the same is heard as in ordinary speech, since it may be one reload behind.
 	Tiers [talk.Tiers]float64
 }
 
@@ -43,7 +42,7 @@ func (r *Region) volume() float64 {
 	return (r.Max[0] - r.Min[0]) * (r.Max[1] - r.Min[1]) * (r.Max[2] - r.Min[2])
 }
 
-// Zones are the regions of a place, for [At]: of two that hold a spot, the one that decides comes first.
+// Zones returns the regions of a place, for [At]. Of two that hold a spot, the one that decides comes first.
 func (r *Rules) Zones(p *world.Place) []Region {
 	var zones []Region
 	for _, z := range r.Regions {
@@ -57,7 +56,7 @@ func (r *Rules) Zones(p *world.Place) []Region {
 	return zones
 }
 
-// At is how far an ordinary voice carries at a spot of the place of which these are the zones and base is the range.
+// At returns the voice range in blocks at x, y, z: that of the first zone containing it, else base.
 func At(zones []Region, base, x, y, z float64) float64 {
 	for i := range zones {
 		if zones[i].holds(x, y, z) {
@@ -67,7 +66,7 @@ func At(zones []Region, base, x, y, z float64) float64 {
 	return base
 }
 
-// Range is how far an ordinary voice carries at a place outside its regions, in blocks.
+// Range returns how far an ordinary voice carries at a place outside its regions, in blocks.
 func (r *Rules) Range(p *world.Place) float64 {
 	if len(r.Worlds) > 0 {
 		if v, ok := r.Worlds[p.Backend+"/"+p.World]; ok {
@@ -85,7 +84,7 @@ func (r *Rules) Offers(t talk.Tier) bool {
 	return t == talk.Normal || int(t) < len(r.Tiers) && r.Tiers[t] > 0
 }
 
-// Offered returns the tiers that the server offers besides the ordinary one.
+// Offered returns the tiers that the server offers, without the ordinary one.
 func (r *Rules) Offered() (all talk.TierSet) {
 	for t := range talk.Tier(talk.Tiers) {
 		if t != talk.Normal && r.Offers(t) {
@@ -103,11 +102,11 @@ func (r *Rules) Factor(t talk.Tier) float64 {
 	return r.Tiers[t]
 }
 
-// Reach is the distance at which a talker is no longer heard: the shorter of the ranges at both ends, times the
-// talker's tier. The tier comes last, so that a shout cannot reach into a place whose range is 0.
+// Reach returns the distance in blocks at which a talker is no longer heard: the shorter of the ranges at both ends,
+// times the talker's tier. The tier comes last, so that a shout cannot reach into a place whose range is 0.
 func Reach(talker, listener, factor float64) float64 { return min(talker, listener) * factor }
 
-// Level is the gain byte of a frame heard over the distance whose square is d2: volume × (1 − d/reach), where 255 is
+// Level returns the gain byte of a frame heard over a distance; d2 is its square: volume × (1 − d/reach), where 255 is
 // 1.0, rounded to nearest. 0 means that the frame is not sent, which is so for every d ≥ reach.
 func Level(volume, d2, reach float64) byte {
 	if !(reach > 0 && d2 < reach*reach) { // written so that NaN is silence

@@ -122,7 +122,7 @@ func TestZones(t *testing.T) {
 		t.Errorf("the highest priority, then the smallest: %s", got)
 	}
 	zones := r.Zones(p)
-	for x, want := range map[float64]float64{5: 20, 20: 20, 20.5: 30, 30: 30, 31: 48, -0.5: 48} { // 10 is never heard of
+	for x, want := range map[float64]float64{5: 20, 20: 20, 20.5: 30, 30: 30, 31: 48, -0.5: 48} { // 10 plays no part
 		if got := At(zones, 48, x, 5, 5); got != want {
 			t.Errorf("at %v: %v, want %v", x, got, want)
 		}

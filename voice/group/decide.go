@@ -6,7 +6,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Decision is what groups say about a talker and a listener.
+// Decision is the word of groups about a talker and a listener.
 type Decision uint8
 
 // The decisions.
@@ -26,7 +26,7 @@ func (d Decision) String() string {
 	return "unknown"
 }
 
-// decide is the whole rule; nil is no group.
+// decide applies the whole rule; nil is no group.
 func decide(talker, listener *group) Decision {
 	switch {
 	case talker != nil && talker == listener:
@@ -39,10 +39,10 @@ func decide(talker, listener *group) Decision {
 	return Distance
 }
 
-// isolates tells whether a group's members are reached by nobody outside.
+// isolates tells whether nobody outside reaches a group's members.
 func isolates(g *group) bool { return decide(nil, g) == Silent }
 
-// Decide says what holds for a pair; a player of whom nothing is known is in no group.
+// Decide returns the decision for a pair; an unknown player is in no group.
 func (s *State) Decide(talker, listener uuid.UUID) Decision {
 	return decide(s.groupOf(s.players[talker]), s.groupOf(s.players[listener]))
 }
@@ -54,8 +54,8 @@ func (s *State) groupOf(p *player) *group {
 	return p.group
 }
 
-// Moved calls for every slot of which [State.Split] may say something else than when Moved was called last. Whoever asks
-// compiles voice, and nobody else may.
+// Moved calls visit for every slot whose [State.Split] may differ since the last call. Only the compiler of voice may
+// call it.
 func (s *State) Moved(visit func(slot int)) {
 	for _, slot := range s.moved {
 		visit(slot)
@@ -63,9 +63,9 @@ func (s *State) Moved(visit func(slot int)) {
 	s.moved = s.moved[:0]
 }
 
-// Split divides those who may hear the member in a slot, given as one bit for each slot from the 64 times at'th on, by
-// what [State.Decide] says of them: together gets those who hear it as members of its group, ears keeps those for whom
-// distance decides. together has to be as long as ears. It costs a few operations for 64 listeners.
+// Split divides the listeners of the member in a slot by [State.Decide]. ears are those who may hear it, one bit for
+// each slot from the 64 times at'th on. Members of its group go to together, and ears keeps those for whom distance
+// decides. together has to be as long as ears. It costs a few operations for 64 listeners.
 func (s *State) Split(slot, at int, ears, together []uint64) {
 	clear(together)
 	if !s.limits.Enabled {
@@ -92,7 +92,7 @@ func (s *State) Split(slot, at int, ears, together []uint64) {
 	}
 }
 
-// window is what a set has of n words.
+// window returns a set's n words from at on.
 func window(s set, at, n int) set {
 	if at >= len(s) {
 		return nil
@@ -100,8 +100,8 @@ func window(s set, at, n int) set {
 	return s[at:min(at+n, len(s))]
 }
 
-// Fellows has the slots of those who are in the group of the member in a slot, that one included, one bit each; without a
-// group nobody. It is valid until the next change.
+// Fellows returns the slots of the members of a group, by the slot of one of them, one bit each; without a group
+// nobody's. It is valid until the next change.
 func (s *State) Fellows(slot int) []uint64 {
 	if slot >= len(s.slots) {
 		return nil

@@ -1,8 +1,8 @@
 // Package group holds who talks with whom in groups: membership, invitations, passwords, and what a group means for
-// each pair of speaker and listener.
+// each pair of talker and listener.
 //
 // It promises that a player is in one group at most, that a group without members is gone unless it is persistent, that
-// no password can be got out of it, and that a reader's snapshot shows nobody of whom the reader may not know. It is
+// no password can be got out of it, and that a reader's snapshot shows nobody whom the reader may not know about. It is
 // pure: it knows players by UUID and by the slots that the caller gives them, the time as it is told, and asks nobody.
 // A [State] belongs to the one goroutine that runs the turns.
 package group
@@ -21,9 +21,9 @@ import (
 // Times and counts of groups. Away is this product's choice, the others are the protocol's.
 const (
 	InviteTime = 60 * time.Second // an invitation lives
-	Misses     = 5                // wrong passwords of one player for one group, after which the rest of MissTime misses unchecked
+	Misses     = 5                // wrong passwords of one player for one group, before none is checked
 	MissTime   = time.Minute      // from the first miss
-	Declines   = 2                // of one group by one player, after which it gets no invitation into it for the rest of MissTime
+	Declines   = 2                // of one group by one player; then it gets no invitation for the rest of MissTime
 	Away       = 30 * time.Second // a member keeps its place after its connection has ended
 )
 
@@ -35,16 +35,16 @@ type Limits struct {
 	Types      [talk.GroupTypes]bool
 	Passwords  bool
 	Persistent bool
-	Owned      int           // persistent ones of one owner at most, who is no administrator; 0 is no limit
-	Unused     time.Duration // after which a persistent one ends that nobody has been in; 0 is never
+	Owned      int           // persistent ones of one owner who is no administrator; 0 is no limit
+	Unused     time.Duration // a persistent one ends when nobody has been in it for so long; 0: never
 }
 
-// Actor is who asks for something.
+// Actor is the player who asks for something.
 type Actor struct {
 	ID   uuid.UUID
 	May  talk.GroupCaps
 	Keep bool     // may make persistent groups
-	Sees []uint64 // the slots of those of whom it may know, one bit each; nil: of everybody
+	Sees []uint64 // the slots of the players it may know about, one bit each; nil: everybody
 }
 
 // State is all groups.
@@ -64,11 +64,11 @@ type State struct {
 	moved    []int
 
 	revision uint64
-	dirty    map[uuid.UUID]struct{} // persistent groups that the store does not know as they are
+	dirty    map[uuid.UUID]struct{} // persistent groups whose state the store does not have
 
 	// Of the present rows.
-	concerned set              // who is in them, if all are seen; nil until it is needed
-	shared    map[string]*Rows // by whom of those the reader sees
+	concerned set              // members of groups, if all are seen; nil until it is needed
+	shared    map[string]*Rows // by which of those the reader sees
 	pages     map[pageKey]*Page
 	seed      maphash.Seed
 }
@@ -80,7 +80,7 @@ type player struct {
 	away    time.Time
 	group   *group
 	invites []invite
-	// Of each group that it has declined, when the last times were.
+	// Of each group that it has declined, when it last did.
 	declined map[*group][]time.Time
 }
 
@@ -109,8 +109,8 @@ func New(l Limits) *State {
 	}
 }
 
-// SetLimits changes the settings. What exists already stays, whatever the new limits say; while groups are switched off
-// it only means nothing.
+// SetLimits changes the settings. Existing groups stay, whatever the new limits say; while groups are switched off they
+// only mean nothing.
 func (s *State) SetLimits(l Limits) {
 	if l.Enabled != s.limits.Enabled {
 		for slot := range s.slots {
@@ -122,13 +122,13 @@ func (s *State) SetLimits(l Limits) {
 	s.turnOver()
 }
 
-// Limits are the settings of now.
+// Limits returns the settings in force.
 func (s *State) Limits() Limits { return s.limits }
 
-// Revision counts the changes that a snapshot may show: of groups, of members, of who is connected, of invitations.
+// Revision counts the changes that a snapshot may show: of groups, of members, of connections, of invitations.
 func (s *State) Revision() uint64 { return s.revision }
 
-// Count is how many groups and how many members of groups there are.
+// Count returns how many groups and how many members of groups there are.
 func (s *State) Count() (groups, members int) {
 	for _, g := range s.order {
 		members += len(g.members)
@@ -136,7 +136,7 @@ func (s *State) Count() (groups, members int) {
 	return len(s.order), members
 }
 
-// turnOver is called for every change of what rows show.
+// turnOver marks the rows as changed.
 func (s *State) turnOver() {
 	s.revision++
 	s.concerned = nil
@@ -144,8 +144,8 @@ func (s *State) turnOver() {
 	clear(s.pages)
 }
 
-// Enter says that a player has a voice connection, in this slot. Every connection has to be entered, whether it knows of
-// groups or not.
+// Enter says that a player has a voice connection, in this slot. Every connection has to be entered, whether it knows
+// of groups or not.
 func (s *State) Enter(id uuid.UUID, slot int) {
 	p := s.player(id)
 	s.disconnect(p)
@@ -162,14 +162,14 @@ func (s *State) Enter(id uuid.UUID, slot int) {
 	p.slot = slot
 	s.slots[slot] = p
 	s.place(p)
-	s.revision++ // of whom invitations come
+	s.revision++ // from whom invitations come
 	if p.group != nil || s.owns(p) {
 		s.turnOver()
 	}
 }
 
-// Exit says that a player's voice connection has ended. A member keeps its place for the time [Away]; who has left the
-// network is taken out by [State.Leave].
+// Exit says that a player's voice connection has ended. A member keeps its place for the time [Away]; [State.Leave]
+// takes a player out who has left the network.
 func (s *State) Exit(id uuid.UUID, now time.Time) {
 	p := s.players[id]
 	if p == nil || p.slot < 0 {
@@ -205,7 +205,7 @@ func (s *State) player(id uuid.UUID) *player {
 	return p
 }
 
-// forget drops a player of whom nothing is left to know.
+// forget drops a player without connection, group and invitations.
 func (s *State) forget(p *player) {
 	if p.slot < 0 && p.group == nil && len(p.invites) == 0 && len(p.declined) == 0 {
 		delete(s.players, p.id)
@@ -247,7 +247,7 @@ func (s *State) owns(p *player) bool {
 	return slices.ContainsFunc(s.order, func(g *group) bool { return g.Owner == p.id })
 }
 
-// reach finds a player who is connected and of whom the actor may know.
+// reach finds a connected player whom the actor may know about.
 func (s *State) reach(a *Actor, id uuid.UUID) *player {
 	p := s.players[id]
 	if p == nil || p.slot < 0 || p.id != a.ID && !sees(a.Sees, p.slot) {
@@ -256,8 +256,8 @@ func (s *State) reach(a *Actor, id uuid.UUID) *player {
 	return p
 }
 
-// Do carries out a request and says what became of it. A request that is refused changes nothing, except that a wrong
-// password is counted.
+// Do carries out a request and returns the result. A refused request changes nothing, except that a wrong password is
+// counted.
 func (s *State) Do(a Actor, r *talk.GroupRequest, now time.Time) talk.Code {
 	if !s.limits.Enabled {
 		return talk.Disabled
@@ -362,13 +362,14 @@ func (s *State) join(p *player, g *group, password string, now time.Time) talk.C
 	return talk.OK
 }
 
-// opens checks a password and counts a miss. Who has missed too often is not checked until the minute is over, so that
-// trying costs more time than there is, and the guesses of others do not count for anybody. No password at all is no guess.
+// opens checks a password and counts a miss. A player who has missed too often is not checked until the minute is over,
+// so that trying costs more time than there is. The guesses of others do not count. No password at all is no guess.
 func (g *group) opens(who uuid.UUID, password string, now time.Time) bool {
 	if password == "" || !g.misses.may(who, now) {
 		return false
 	}
-	if g.hash.Matches(cleanPassword(password)) || g.hash.Matches(password) { // of an Earshot that took passwords as they came
+	// Of an Earshot that took passwords as they came.
+	if g.hash.Matches(cleanPassword(password)) || g.hash.Matches(password) {
 		return true
 	}
 	g.misses.add(who, now)
@@ -428,7 +429,7 @@ func (s *State) move(a Actor, g *group, r *talk.GroupRequest) talk.Code {
 	return talk.OK
 }
 
-// edit carries out what an owner or administrator asks.
+// edit carries out a request of an owner or administrator.
 func (s *State) edit(a Actor, g *group, r *talk.GroupRequest) talk.Code {
 	switch r.Verb {
 	case talk.Rename:
@@ -540,7 +541,7 @@ func (s *State) enter(p *player, g *group) {
 }
 
 // leave takes p out of its group, if it is in one. The group passes on to the member of the longest standing. A
-// persistent group without members stays whose it was: else whoever came first would own it.
+// persistent group without members keeps its owner: else the first one to come would own it.
 func (s *State) leave(p *player) {
 	g := p.group
 	if g == nil {
@@ -587,15 +588,15 @@ func (p *player) declines(g *group, now time.Time) bool {
 	return len(times) >= Declines && now.Sub(times[0]) < MissTime
 }
 
-// endsAt says that something ends then.
+// endsAt notes that something ends at t.
 func (s *State) endsAt(t time.Time) {
 	if s.due.IsZero() || t.Before(s.due) {
 		s.due = t
 	}
 }
 
-// Expire ends the invitations and the places of absent members whose time is over, and persistent groups that are unused. next is when it has to be called
-// again, zero when nothing ends by itself. It is cheap to call when nothing is due.
+// Expire ends invitations and places of absent members whose time is over, and unused persistent groups. next is when
+// it has to be called again, zero when nothing ends by itself. It is cheap to call when nothing is due.
 func (s *State) Expire(now time.Time) (next time.Time) {
 	if s.due.IsZero() || now.Before(s.due) {
 		return s.due
@@ -637,7 +638,7 @@ func (s *State) Expire(now time.Time) (next time.Time) {
 	return s.due
 }
 
-// Of tells which group a player is in.
+// Of returns a player's group.
 func (s *State) Of(id uuid.UUID) (row talk.GroupRow, ok bool) {
 	if p := s.players[id]; p != nil && p.group != nil && s.limits.Enabled {
 		return p.group.GroupRow, true

@@ -140,7 +140,8 @@ func TestCreate(t *testing.T) {
 		{"password too long", open, talk.GroupRequest{Name: "new", Password: strings.Repeat("a", 65)}, talk.InvalidPassword},
 		{"password with a control", open, talk.GroupRequest{Name: "new", Password: "a\n"}, talk.InvalidPassword},
 		{"name taken", open, talk.GroupRequest{Name: "GRÜN"}, talk.NameTaken},
-		{"name taken, by another folding", open, talk.GroupRequest{Name: "\u212Aelvin"}, talk.NameTaken}, // the kelvin sign
+		// The kelvin sign.
+		{"name taken, by another folding", open, talk.GroupRequest{Name: "\u212Aelvin"}, talk.NameTaken},
 		{"type off", one(func(l *Limits) { l.Types[talk.IsolatedGroup] = false }), talk.GroupRequest{Name: "new", Type: talk.IsolatedGroup}, talk.TypeNotAllowed},
 		{"other types stay on", one(func(l *Limits) { l.Types[talk.IsolatedGroup] = false }), talk.GroupRequest{Name: "new", Type: talk.OpenGroup}, talk.OK},
 		{"passwords off", one(func(l *Limits) { l.Passwords = false }), talk.GroupRequest{Name: "new", Password: "p"}, talk.PasswordsNotAllowed},
@@ -224,8 +225,8 @@ func TestFiveMissesAMinute(t *testing.T) {
 	b.ask(cleo, talk.OK, join(g, "new"))
 }
 
-// Whoever guesses at a group's password shuts out nobody but himself: neither one stranger nor a crowd of them. A crowd has
-// one guess a minute each.
+// Whoever guesses at a group's password shuts out nobody but himself: neither one stranger nor a crowd of them. A crowd
+// has one guess a minute each.
 func TestNobodyIsLockedOutByTheGuessesOfOthers(t *testing.T) {
 	b := sit(t, open, 250)
 	g := b.create(anna, "g", locked("right"))
@@ -306,8 +307,8 @@ func TestPersistentGroupsAreBoundedByOwner(t *testing.T) {
 	}
 }
 
-// Members whose time away is over all at once leave in the order in which they went, and so a persistent group that they
-// empty is owned by who was there last, however they joined.
+// Members whose time away is over all at once leave in the order in which they went, and so a persistent group that
+// they empty is owned by who was there last, however they joined.
 func TestAnEmptiedPersistentGroupIsOwnedByWhoWentLast(t *testing.T) {
 	const people = 8
 	for range 20 { // the order of a map is another each time
@@ -334,7 +335,8 @@ func TestAnEmptiedPersistentGroupIsOwnedByWhoWentLast(t *testing.T) {
 	}
 }
 
-// A persistent group that nobody is in ends after the time set, by a clock that has not just jumped; one that is used stays.
+// A persistent group that nobody is in ends after the time set, by a clock that has not just jumped; one that is used
+// stays.
 func TestUnusedPersistentGroupsEnd(t *testing.T) {
 	l := open
 	l.Unused = 30 * 24 * time.Hour
@@ -477,7 +479,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%d names, %d looks are left", len(b.s.names), len(b.s.looks))
 		}
 	}
-	for a, o := range map[string]string{"mail": "mall", "Red": "Bed", "one": "two", "Team 1": "Team 2"} { // and these are two
+	// And these are two.
+	for a, o := range map[string]string{"mail": "mall", "Red": "Bed", "one": "two", "Team 1": "Team 2"} {
 		b := sit(t, open, 2)
 		b.create(anna, a)
 		b.ask(ben, talk.OK, talk.GroupRequest{Verb: talk.Create, Name: o})
@@ -943,8 +946,8 @@ func TestDecide(t *testing.T) {
 		d = Distance
 		w = Together
 	)
-	want := [9][9]Decision{ // by speaker, then listener
-		//none  normal open  isolated
+	want := [9][9]Decision{ // by talker, then listener
+		// none normal open isolated
 		{d, d, d, d, d, d, s, s, s},
 		{d, d, d, d, d, d, s, s, s},
 		{s, s, w, w, s, s, s, s, s},

@@ -6,22 +6,22 @@ import (
 	"github.com/google/uuid"
 )
 
-// MaxMisses is how many wrong passwords of everybody together one group takes within [MissTime]. After that each player has
-// one guess in that time, and not [Misses]: so many strangers together find out little, and still nobody is locked out by
-// others.
+// MaxMisses bounds the wrong passwords of everybody together that one group takes within [MissTime]. After that each
+// player has one guess in that time, and not [Misses]: so many strangers together find out little, and still nobody is
+// locked out by others.
 const MaxMisses = 50
 
-// maxGuessers bounds how many are remembered of one group.
+// maxGuessers bounds the guessers of one group that are remembered.
 const maxGuessers = 4096
 
-// misses are the wrong passwords for one group.
+// misses counts the wrong passwords for one group.
 type misses struct {
 	by    map[uuid.UUID]missed
 	all   int
 	since time.Time // the first of all
 }
 
-// missed are those of one player.
+// missed counts those of one player.
 type missed struct {
 	n     int
 	since time.Time

@@ -14,9 +14,9 @@ import (
 // blankPattern is a character that looks like a space and is none.
 const blankPattern = '\u2800'
 
-// cleanName is a group's name as it is kept: trimmed, and in the form in which compatible characters are one (NFKC). It
-// refuses what cannot be seen: default-ignorable characters, line separators, and names without any character that stands by
-// itself.
+// cleanName returns a group's name as it is kept: trimmed, and in the form in which compatible characters are one
+// (NFKC). It refuses invisible names: default-ignorable characters, line separators, and names without any character
+// that stands by itself.
 func cleanName(s string) (name string, ok bool) {
 	if strings.ContainsFunc(s, unseen) {
 		return "", false
@@ -28,18 +28,19 @@ func cleanName(s string) (name string, ok bool) {
 	return name, ok
 }
 
-// unseen tells whether a character is default-ignorable or ends a line. Format characters, most of which are ignorable too,
-// are refused elsewhere.
+// unseen tells whether a character is default-ignorable or ends a line. Format characters, most of which are ignorable
+// too, are refused elsewhere.
 func unseen(r rune) bool {
 	return unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector, unicode.Zl, unicode.Zp)
 }
 
-// cleanPassword is a password in the one form in which the same letters are the same bytes, however a keyboard made them.
+// cleanPassword returns a password in the one form in which the same letters are the same bytes, however a keyboard
+// made them.
 func cleanPassword(s string) string { return norm.NFC.String(s) }
 
-// looks are what a name looks like: as it is written, and in capitals and in small letters, since those differ in what they
-// look like. Two names that have one in common look alike. It is the skeleton of Unicode's report 39, of a library with its
-// table: the table has six thousand entries, which nobody here should keep.
+// looks returns the looks of a name: as it is written, and in capitals and in small letters, which look different. Two
+// names that have one in common look alike. A look is the skeleton of Unicode's report 39, from a library with its
+// table of six thousand entries.
 func looks(name string) []string {
 	name = strings.Join(strings.Fields(name), " ")
 	all := []string{confusables.Skeleton(name), confusables.Skeleton(strings.ToUpper(name)), confusables.Skeleton(strings.ToLower(name))}
@@ -47,7 +48,7 @@ func looks(name string) []string {
 	return slices.Compact(all)
 }
 
-// taken finds a group other than except whose name is, or looks like, this one.
+// taken finds a group other than except whose name is this one, or looks like it.
 func (s *State) taken(name string, except *group) bool {
 	if g := s.names[fold(name)]; g != nil && g != except {
 		return true

@@ -11,7 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Page is what one or many readers are shown of the groups. It is not to be changed.
+// Page is one or many readers' view of the groups. It must not be changed.
 type Page struct {
 	May     talk.GroupCaps
 	Invites []Invitation // of the reader, at most [talk.MaxInvitations]
@@ -20,7 +20,7 @@ type Page struct {
 	talk.Texts
 }
 
-// Rows is the part of a page that all have in common who see the same of the people in it. It is not to be changed.
+// Rows is the part of a page that readers share who see the same members. It must not be changed.
 type Rows struct {
 	Groups  []talk.GroupRow
 	Members []talk.GroupMember
@@ -31,7 +31,7 @@ type Rows struct {
 // Invitation waits for the reader of a page.
 type Invitation struct {
 	Group uuid.UUID
-	From  uuid.UUID // zero: somebody of whom the reader may not know
+	From  uuid.UUID // zero: the reader may not know who
 	Until time.Time
 }
 
@@ -40,17 +40,16 @@ func (p *Page) Same(o *Page) bool {
 	return p == o || p.May == o.May && p.Rows.digest == o.Rows.digest && slices.Equal(p.Invites, o.Invites)
 }
 
-// pageKey is what a page without invitations consists of.
+// pageKey identifies a page without invitations.
 type pageKey struct {
 	may  talk.GroupCaps
 	rows *Rows
 }
 
-// Page returns what a player may see: may says what it may do, seen has the slots of those of whom it may know, one bit
-// each, and nil means everybody. Readers who see the same members share one, unless they are
-// invited.
+// Page returns a player's view: may says what it may do, seen has the slots of the players it may know about, one bit
+// each, and nil means everybody. Readers who see the same members share one page, unless they are invited.
 //
-// Who is connected but not seen is in no row, and a group that consists of such people alone is not there, unless it is
+// A connected player who is not seen is in no row, and a group of such players alone is not there, unless it is
 // persistent and so tells nothing. An owner who is not connected is not shown either, for then nobody can tell the two
 // cases apart.
 func (s *State) Page(reader uuid.UUID, may talk.GroupCaps, seen []uint64, now time.Time) *Page {
@@ -87,7 +86,7 @@ func (s *State) page(may talk.GroupCaps, rows *Rows, invites []Invitation, now t
 	return p
 }
 
-// rows is the part of the page that all have in common who see the same of the people in it.
+// rows returns the rows that all readers share who see the same members.
 func (s *State) rows(seen []uint64) *Rows {
 	key := []byte("all")
 	if seen != nil {
@@ -132,7 +131,7 @@ func (s *State) rows(seen []uint64) *Rows {
 // mix is odd, so that nothing of a hash is lost by it.
 const mix = 0x9e3779b97f4a7c15
 
-// inRows is whom the rows would show if they showed all.
+// inRows returns the players of the rows if they showed all.
 func (s *State) inRows() set {
 	if s.concerned == nil {
 		s.concerned = make(set, s.words)

@@ -66,7 +66,7 @@ func (h Hash) MarshalText() ([]byte, error) {
 	return base64.StdEncoding.AppendEncode([]byte(hashScheme), append(h.salt[:], h.sum[:]...)), nil
 }
 
-// UnmarshalText reads what MarshalText has written.
+// UnmarshalText reads the text of MarshalText.
 func (h *Hash) UnmarshalText(b []byte) error {
 	text, ok := strings.CutPrefix(string(b), hashScheme)
 	raw, err := base64.StdEncoding.Strict().DecodeString(text)
@@ -92,12 +92,12 @@ type Record struct {
 	Used     time.Time `json:"used,omitzero"` // when somebody was in it, to a day; zero: not known
 }
 
-// LogValue is what may stand in a log.
+// LogValue returns the record as it may stand in a log.
 func (r Record) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("id", r.ID.String()), slog.String("name", r.Name))
 }
 
-// Check tells what is wrong with a record.
+// Check returns what is wrong with a record.
 func (r *Record) Check() error {
 	if r.ID == uuid.Nil {
 		return errors.New("the group has no id")
@@ -123,7 +123,7 @@ func (s *State) store(g *group) {
 }
 
 // Changes returns the persistent groups that were made or changed here since the last call, and the ids of those that
-// ended. What came by [State.Apply] or [State.Remove] is not among them.
+// ended. It leaves out those that came by [State.Apply] or [State.Remove].
 func (s *State) Changes() (put []Record, gone []uuid.UUID) {
 	for id := range s.dirty {
 		if g := s.groups[id]; g != nil {
@@ -137,7 +137,7 @@ func (s *State) Changes() (put []Record, gone []uuid.UUID) {
 	return put, gone
 }
 
-// Records are all persistent groups.
+// Records returns all persistent groups.
 func (s *State) Records() (all []Record) {
 	for _, g := range s.order {
 		if g.Persistent {

@@ -9,14 +9,14 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Info is a group as staff see it, whoever may see whom.
+// Info is a group as staff see it, hidden members included.
 type Info struct {
 	talk.GroupRow
 	Members []uuid.UUID // the longest-standing first
 	Used    time.Time   // of a persistent one: when somebody was in it, to a day; zero: not known yet
 }
 
-// List is every group, as they were made.
+// List returns all groups, in the order in which they were made.
 func (s *State) List() (all []Info) {
 	for _, g := range s.order {
 		i := Info{GroupRow: g.GroupRow, Used: g.used}
@@ -28,7 +28,7 @@ func (s *State) List() (all []Info) {
 	return all
 }
 
-// Names are the names of all groups.
+// Names returns the names of all groups.
 func (s *State) Names() (all []string) {
 	for _, g := range s.order {
 		all = append(all, g.Name)
@@ -36,7 +36,7 @@ func (s *State) Names() (all []string) {
 	return all
 }
 
-// Rule carries out what staff want done: RENAME, KICK or DELETE, of any group, also while groups are switched off.
+// Rule carries out an order of staff: RENAME, KICK or DELETE, of any group, also while groups are switched off.
 func (s *State) Rule(r *talk.GroupRequest) talk.Code {
 	g := s.groups[r.Group]
 	if g == nil {
@@ -59,11 +59,11 @@ func (s *State) Rule(r *talk.GroupRequest) talk.Code {
 
 // Times of persistent groups.
 const (
-	usedEvery  = 24 * time.Hour // so exactly it is known when a group was used
-	unusedTime = time.Hour      // of a clock that cannot be set: so long a group has to have been unused too long before it ends
+	usedEvery  = 24 * time.Hour // the precision of when a group was used
+	unusedTime = time.Hour      // a group must have been unused for too long for so long, by a clock that cannot be set
 )
 
-// owned is how many persistent groups a player owns.
+// owned returns how many persistent groups a player owns.
 func (s *State) owned(id uuid.UUID) (n int) {
 	for _, g := range s.order {
 		if g.Persistent && g.Owner == id {
@@ -73,8 +73,9 @@ func (s *State) owned(id uuid.UUID) (n int) {
 	return n
 }
 
-// heir is who owns a group next whose owner has left: the longest-standing of its members, of a persistent group the first
-// of them who may own one more. Else a player could hand groups on to a friend and make more of them without end.
+// heir returns the next owner of a group whose owner has left: the longest-standing of its members, of a persistent
+// group the first of them who may own one more. Else a player could hand groups on to a friend and make more of them
+// without end.
 func (s *State) heir(g *group) uuid.UUID {
 	if g.Persistent && s.limits.Owned > 0 {
 		i := slices.IndexFunc(g.members, func(m *player) bool { return s.owned(m.id) < s.limits.Owned })
@@ -92,7 +93,8 @@ func (s *State) sweep(now time.Time) {
 		if !g.Persistent {
 			continue
 		}
-		if g.used.IsZero() || len(g.members) > 0 && now.Sub(g.used) >= usedEvery || g.used.Sub(now) > usedEvery { // by a clock that was wrong
+		// By a clock that was wrong.
+		if g.used.IsZero() || len(g.members) > 0 && now.Sub(g.used) >= usedEvery || g.used.Sub(now) > usedEvery {
 			g.used = now.Round(0).UTC()
 			s.store(g)
 		}

@@ -305,7 +305,7 @@ func FuzzState(f *testing.F) {
 	})
 }
 
-// A turn asks for all speakers.
+// A turn asks for all talkers.
 func BenchmarkSplit1000(b *testing.B) {
 	s, now := New(open), start
 	s.limits.Types[talk.IsolatedGroup] = true

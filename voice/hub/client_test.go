@@ -69,8 +69,8 @@ func (s *shelf) ShowMute(v *mute.Notice)       { s.mute = v }
 func (s *shelf) ShowTiers(v *talk.Offer)       { s.tiers = v }
 func (s *shelf) ShowGroups(v *group.Page)      { s.groups = v }
 
-// TestManyAreShownOneValue: who is to see the same is shown the same value, so that its text is written once for all; who
-// is to see something else is not.
+// TestManyAreShownOneValue: who is to see the same is shown the same value, so that its text is written once for all;
+// who is to see something else is not.
 func TestManyAreShownOneValue(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		x.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})

@@ -183,8 +183,8 @@ func TestOrdersAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestUnseenRefusesTheTurn takes the limits away under which no declaration can break the rule. Nothing of a turn that is
-// refused comes into force, and nobody is told of it; the next one brings everything.
+// TestUnseenRefusesTheTurn takes the limits away under which no declaration can break the rule. Nothing of a turn that
+// is refused comes into force, and nobody is told of it; the next one brings everything.
 func TestUnseenRefusesTheTurn(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		x.hub.Log = slog.New(slog.DiscardHandler)
@@ -342,7 +342,8 @@ func TestGroupOfWhoIsGone(t *testing.T) {
 	})
 }
 
-// TestMuteIsInTheRelation: the compiled relation itself gives a muted player's voice to nobody, and a deafened one none.
+// TestMuteIsInTheRelation: the compiled relation itself gives a muted player's voice to nobody, and a deafened one
+// none.
 func TestMuteIsInTheRelation(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		x.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
@@ -451,7 +452,7 @@ func BenchmarkTurnWithEverything(b *testing.B) {
 }
 
 // TestTheTableComesBeforeTheViews: whoever is told that a voice is cut off can be sure that it is, and a voice that is
-// new is not heard before its listener is told of the speaker.
+// new is not heard before its listener is told of the talker.
 func TestTheTableComesBeforeTheViews(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		var a *person

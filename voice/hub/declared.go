@@ -9,7 +9,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Domains are the names of all declared domains, as of the last turn, sorted. Any goroutine may ask, and not write to them.
+// Domains returns the names of all declared domains, as of the last turn, sorted. Any goroutine may call it, and must
+// not write to them.
 func (h *Hub) Domains() []string {
 	if names := h.domains.Load(); names != nil {
 		return *names
@@ -17,9 +18,9 @@ func (h *Hub) Domains() []string {
 	return nil
 }
 
-// relate compiles what has been declared for the members of this turn. The rules of who may see whom are compiled in
-// like a mute, so that a radio stays a radio when a vanished player is on it; should the outcome show a listener's ears
-// more than its eyes all the same, the turn is refused whole.
+// relate compiles the declarations for the members of this turn. The rules of who may see whom are compiled in like a
+// mute, so that a radio stays a radio when a vanished player is on it. Should a listener hear more players than they
+// see all the same, the whole turn is refused.
 func (h *Hub) relate() error {
 	if now := h.standing.Revision(); now != h.domainsAt {
 		h.domainsAt = now
@@ -45,7 +46,7 @@ func (h *Hub) relate() error {
 		for slot >= len(h.views) {
 			h.views = append(h.views, nil)
 		}
-		h.views[slot] = m.Sees() // what it sees changes in place
+		h.views[slot] = m.Sees() // its contents change in place
 		if !h.unlimited {
 			t.Sight(slot, m.Sees())
 		}
@@ -56,7 +57,7 @@ func (h *Hub) relate() error {
 		}
 		return 0, false
 	})
-	// Who has been told of whom is kept by the routes, for declared voices and for others alike.
+	// The routes keep who has been told of whom, for declared voices and for others alike.
 	table, err := h.relation.Compile(t, h.views)
 	if err != nil {
 		return err

@@ -9,10 +9,10 @@ import (
 	"github.com/earshot-mc/earshot/voice/why"
 )
 
-// Explain walks the checks for a pair. The decision is the one that the table is compiled by.
+// Explain walks the checks for a pair. The table is compiled by the same decision.
 func (h *Hub) Explain(talker, listener uuid.UUID) (w why.Answer, err error) {
 	err = h.Read(func(now time.Time) {
-		h.late = append(h.late, func() { w = h.explain(talker, listener, now) }) // after what else this turn brings
+		h.late = append(h.late, func() { w = h.explain(talker, listener, now) }) // after everything else in this turn
 	})
 	return w, err
 }
@@ -33,7 +33,7 @@ func (h *Hub) explain(talker, listener uuid.UUID, now time.Time) why.Answer {
 	return w
 }
 
-// called is the name of a player on the network, or else the UUID.
+// called returns the name of a player on the network, or else the UUID.
 func (h *Hub) called(player uuid.UUID) string {
 	if p := h.reg.Get(player); p != nil {
 		return p.Name

@@ -25,7 +25,7 @@ func (h *Hub) Groups() (all []group.Info, err error) {
 	return all, err
 }
 
-// GroupNames are those of the groups of the last turn. Any goroutine may ask.
+// GroupNames returns the names of the groups of the last turn. Any goroutine may call it.
 func (h *Hub) GroupNames() []string {
 	if names := h.groupNames.Load(); names != nil {
 		return *names
@@ -42,20 +42,19 @@ func (h *Hub) nameGroups() {
 	}
 }
 
-// RuleGroup carries out what staff want done with a group; see [group.State.Rule].
+// RuleGroup carries out an order of staff about a group; see [group.State.Rule].
 func (h *Hub) RuleGroup(r talk.GroupRequest) (code talk.Code, err error) {
 	err = h.Do(func(time.Time) { code = h.groups.Rule(&r) })
 	return code, err
 }
 
-// answer is what a request has come to.
+// answer is the result of a request.
 type answer struct {
 	to     *Member
 	result talk.GroupResult
 }
 
-// showGroups shows the groups as they are now to those who need and may have that. It tells whether there was time for
-// all.
+// showGroups shows the present groups to members who need and may have them. It tells whether there was time for all.
 func (h *Hub) showGroups(now time.Time, flush bool) (all bool) {
 	begun, revision := time.Now(), h.groups.Revision()
 	for i, m := range h.members {

@@ -102,7 +102,8 @@ func BenchmarkOneChange(b *testing.B) {
 					x.hub.turn(x.now)
 				}
 				_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
-				b.ReportMetric(float64(after.Utime.Nano()+after.Stime.Nano()-before.Utime.Nano()-before.Stime.Nano())/float64(b.N)/1e6, "cpu-ms/op") // beside other work
+				// Beside other work.
+				b.ReportMetric(float64(after.Utime.Nano()+after.Stime.Nano()-before.Utime.Nano()-before.Stime.Nano())/float64(b.N)/1e6, "cpu-ms/op")
 			})
 		}
 	}

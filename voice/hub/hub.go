@@ -1,4 +1,4 @@
-// Package hub is the only writer of voice state. Joins, leaves and what clients ask for come in from any goroutine and
+// Package hub is the only writer of voice state. Joins, leaves and requests of clients come in from any goroutine and
 // wait there as state; a turn takes them all, looks at the world, compiles the routing table and publishes it, and only
 // then tells the clients.
 //
@@ -31,14 +31,14 @@ const (
 	TierHold = 100 * time.Millisecond // between changes of one member's tier
 	PoseGap  = 50 * time.Millisecond  // between pose lines to one member
 
-	// AwayAfter is how long a page may be silent until it counts as away: the browser holds its connection while the page
-	// itself sleeps.
+	// AwayAfter is how long a page may be silent until it counts as away: the browser holds its connection while the
+	// page itself sleeps.
 	AwayAfter = 10 * time.Second
 
 	idleFlush = 5 * time.Second // between the same while nobody is on the network
 
 	gap      = 2 * time.Millisecond // at least, between two turns
-	rest     = 4                    // a turn is followed by at least so many times its own length of quiet, but by Flush at most
+	rest     = 4                    // a turn is followed by this many times its own length of quiet, at most by Flush
 	lookTime = 2 * time.Millisecond // of one turn, for reading what players see, or as much as all else in the last one
 	tellTime = 5 * time.Millisecond // of one turn, for rosters
 
@@ -46,34 +46,34 @@ const (
 	tellSoon  = 100 * time.Millisecond // in which it is expected to; after that a flush looks
 )
 
-// Client is the hub's hold on one connection. What it is shown are values that many clients share: it must not change
-// them, and may keep them. Of each kind it needs only the newest. No method may block.
+// Client is the hub's hold on one connection. It is shown values that many clients share: it must not change them, and
+// may keep them. Of each kind it needs only the newest. No method may block.
 type Client interface {
 	route.Receiver
-	// ShowRoster shows who is in voice, of those of whom the player may know.
+	// ShowRoster shows who is in voice, as far as the player may know.
 	ShowRoster(s *roster.Snapshot)
 	// ShowPose shows where the client's own player is. Only with [Wants.Pose].
 	ShowPose(p *world.Pose)
-	// ShowMute shows the mute on the player, and ShowTiers which tiers there are. Only with [Wants.Status].
+	// ShowMute shows the mute on the player, and ShowTiers the tiers that the server offers. Only with [Wants.Status].
 	ShowMute(n *mute.Notice)
 	ShowTiers(o *talk.Offer)
-	// ShowNear shows who with a voice is how far away, the nearest first and [MostNear] at most, and ShowRights what the
+	// ShowNear shows where people with a voice are, the nearest first and [MostNear] at most, and ShowRights what the
 	// player may do. ToggleMic asks to close an open microphone, or to open a closed one. Only with [Wants.Page].
 	ShowNear(people []talk.Nearby)
 	ShowRights(r talk.Rights)
 	ToggleMic()
 	// ShowGroups shows the groups. Only with [Wants.Groups].
 	ShowGroups(p *group.Page)
-	// Answer says what a request of [Hub.Ask] has come to.
+	// Answer brings the result of a request of [Hub.Ask].
 	Answer(r talk.GroupResult)
 	// Waits tells whether the last roster has still to reach the player. Once it has not, the player has it before any
 	// frame that is delivered from then on.
 	Waits() bool
-	// End ends the client, once it has said to the player what it can say of why. Only the first reason counts.
+	// End ends the client, once it has told the player why as far as it can. Only the first reason counts.
 	End(why End)
 }
 
-// End is why a client is ended.
+// End says why a client is ended.
 type End uint8
 
 // The reasons.
@@ -90,10 +90,9 @@ type Sent struct {
 	Lost   map[string]uint64 // frames that could not, by reason
 }
 
-// Wants is what a client takes of what there is. A client of the zero value hears the people around it, and is told who
-// they are.
+// Wants is what a client takes. A client of the zero value hears the people around it, and is told who they are.
 type Wants struct {
-	Status          bool // how people are, which mute is on the player, which tiers there are
+	Status          bool // the state of people, the mute on the player, the tiers
 	Pose, Groups    bool
 	Speakers        bool // which speakers it may hear: from the speakers' set, not the hub
 	Page            bool // who is around, what the player may do; see [Hub.ToggleMic]
@@ -107,16 +106,16 @@ type Member struct {
 	client Client
 	wants  Wants
 
-	// What the client asked for last. Its reader writes, the turn reads: state, not a queue, so that nothing piles up
-	// and nothing is lost.
-	deafen atomic.Uint32 // counts changes; odd is deafened. Counting shows the turn a change there and back
+	// The client's last requests. Its reader writes, the turn reads: state, not a queue, so that nothing piles up and
+	// nothing is lost.
+	deafen atomic.Uint32 // counts changes; odd is deafened. So the turn sees a change there and back
 	tier   atomic.Uint32
 	beat   atomic.Int64 // Unix ns of the last sign of life of a page
 
 	// The turn's.
 	at         int // index in members, -1 when not there
 	deafenSeen uint32
-	away       bool // a page of which nothing has been heard for [AwayAfter]
+	away       bool // a page that has been silent for [AwayAfter]
 	tierNow    talk.Tier
 	tierAt     time.Time
 	copy       roster.Copy
@@ -127,7 +126,7 @@ type Member struct {
 	shownAt    time.Time
 
 	bits   Bits
-	judged bool       // whether bits and mute are in force as they are
+	judged bool       // bits and mute are in force as they are
 	mute   mute.State // of now
 	// What it has been told.
 	muteShown  *mute.Notice
@@ -138,19 +137,19 @@ type Member struct {
 	nearTold   bool
 	rights     talk.Rights
 	rightsTold bool
-	pageAt     uint64 // revision, view and permissions that page was made of
+	pageAt     uint64 // revision, view and permissions that page was made from
 	pageView   uint64
 	pageBits   Bits
 }
 
 // Hub runs the turns. Make one with [New].
 type Hub struct {
-	// What may be set before Run.
+	// To be set before Run.
 	Log         *slog.Logger
-	Permissions func(player uuid.UUID) Bits // asked for each member in each turn; must not block. nil: [Open] for all
-	Store       Store                       // of state that lasts; nil: it does not
-	// Muted is called in a turn for each player on the network on whom another mute is in force than before, or none any
-	// more. It must not block. nil: nobody is told.
+	Permissions func(player uuid.UUID) Bits // called for each member in each turn; must not block. nil: [Open] for all
+	Store       Store                       // of lasting state; nil: it does not last
+	// Muted is called in a turn for each player on the network whose mute differs from before. It must not block. nil:
+	// nobody is told.
 	Muted func(player uuid.UUID, was, is mute.State)
 
 	reg    *world.Registry
@@ -179,18 +178,18 @@ type Hub struct {
 	members  []*Member
 	byID     map[uuid.UUID]*Member
 	players  []*world.Player // who was on the proxy in the last turn
-	took     time.Duration   // the last turn, but for the looks
+	took     time.Duration   // the last turn, without the looks
 	poses    int             // members with pose
 	near     surroundings
 
-	offer       *talk.Offer  // which tiers there are
+	offer       *talk.Offer  // the tiers
 	notice      *mute.Notice // the last that was shown to anybody
 	groups      *group.State
 	groupsNamed uint64 // revision that groupNames is of
 	mutes       *mute.Book
 	mutesSeen   uint64
 	muteNews    bool                         // some may have been made or lifted since tellMuted
-	muteKnown   map[*world.Player]mute.State // what Muted was called with, of those who are muted
+	muteKnown   map[*world.Player]mute.State // what Muted was called with, for muted players
 	silenced    sync.Map                     // the same by UUID, for anybody
 	answers     []answer
 	late        []func() // to be done when the table is in force
@@ -203,7 +202,7 @@ type Hub struct {
 	views        [][]uint64
 	undeclared   []string
 	refused      bool // the last turn was: nothing may be published before another one
-	unlimited    bool // in tests of that: declarations may break the rule of who sees whom
+	unlimited    bool // for tests: declarations may break the rule of who sees whom
 }
 
 // arrival is a member that joins or, with leave, leaves; or else an order.
@@ -254,7 +253,7 @@ func (h *Hub) Wake() {
 	}
 }
 
-// Table is the routing table of now, nil before the first turn.
+// Table returns the routing table in force, nil before the first turn.
 func (h *Hub) Table() *route.Table { return h.table.Load() }
 
 // SetDeafened records whether the member wants to hear. Calls for one member must not overlap.
@@ -274,12 +273,12 @@ func (h *Hub) Beat(m *Member) {
 	}
 }
 
-// asleep reports whether nothing has been heard of a page for too long.
+// asleep reports whether a page has been silent for too long.
 func (m *Member) asleep(now time.Time) bool {
 	return m.wants.Page && now.UnixNano()-m.beat.Load() >= int64(AwayAfter)
 }
 
-// deaf reports whether nothing is to be sent to a member: it wants nothing, or nobody is there who would hear it.
+// deaf reports whether nothing is to be sent to a member: it wants nothing, or nobody is there to hear it.
 func (m *Member) deaf() bool { return m.deafenSeen&1 == 1 || m.away }
 
 // SetTier records how loudly the member speaks. A change within [TierHold] of the one before waits, and the newest
@@ -351,7 +350,7 @@ func (h *Hub) Run(ctx context.Context) {
 	}
 }
 
-// turn brings everything up to date. It returns after how long another one is due without anybody's asking, or 0.
+// turn brings everything up to date. It returns the time until another one is due by itself, or 0.
 func (h *Hub) turn(now time.Time) (next time.Duration) {
 	begun := time.Now()
 	h.mu.Lock()
@@ -392,7 +391,7 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 			next = sooner(next, max(due.Sub(now), soon))
 		}
 	}
-	// The table comes first, so that what is revoked is silent before anybody is told, and what is granted stays silent
+	// The table comes first, so that a revoked route is silent before anybody is told, and a granted one stays silent
 	// until they are.
 	if err := h.relate(); err != nil {
 		h.Log.Error("a turn was refused; everybody hears whom they heard before", "error", err)
@@ -440,7 +439,7 @@ func (h *Hub) tellAll(now time.Time, flush bool) (next time.Duration) {
 // soon is when another turn may follow.
 const soon = time.Nanosecond
 
-// sooner is the shorter of two waits of which 0 is none.
+// sooner returns the shorter of two waits; 0 means that no wait is due.
 func sooner(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
@@ -492,8 +491,8 @@ func (h *Hub) enter(m *Member) {
 	h.book.Put(m.Slot(), roster.Person{ID: m.Player.ID, Name: m.Player.Name, Deafened: m.deaf(), Tier: tier})
 }
 
-// dropGone drops and ends those whose player has left the network, or has come back by another connection, which makes
-// it another player.
+// dropGone drops and ends members whose player has left the network, or has come back by another connection, which
+// makes it another player.
 func (h *Hub) dropGone() {
 	all := h.reg.All() // the same slice as long as nobody joins or leaves
 	if len(all) == len(h.players) && len(all) > 0 && &all[0] == &h.players[0] {
@@ -511,7 +510,7 @@ func (h *Hub) dropGone() {
 	}
 }
 
-// obey applies what the member's client asked for. It returns how long a change has to wait that came too soon.
+// obey applies the requests of the member's client. It returns how long a change has to wait that came too soon.
 func (h *Hub) obey(m *Member, now time.Time) (wait time.Duration) {
 	changed := false
 	if n, away := m.deafen.Load(), m.asleep(now); n != m.deafenSeen || away != m.away {
@@ -535,8 +534,8 @@ func (h *Hub) dozing(now time.Time) bool {
 	return slices.ContainsFunc(h.members, func(m *Member) bool { return m.asleep(now) && !m.away })
 }
 
-// tell opens the routes to those whose roster has left. again is whether some are still waiting that can be expected
-// to be done soon; those who take longer are seen to with the flush.
+// tell opens the routes to members whose roster has left. again tells whether some still wait that should be done soon;
+// the flush takes care of slower ones.
 func (h *Hub) tell(now time.Time) (opened, again bool) {
 	for _, m := range h.members {
 		switch {

@@ -514,8 +514,7 @@ func TestPoseLines(t *testing.T) {
 	})
 }
 
-// BenchmarkTurn is a whole turn of a thousand members in one place of whom one has changed something, rosters
-// included.
+// BenchmarkTurn is a whole turn of a thousand members in one place of whom one has changed something, rosters included.
 func BenchmarkTurn(b *testing.B) {
 	reg := world.New()
 	h := New(reg, route.Policy{Gain: gain.Rules{Default: 48}})

@@ -10,16 +10,16 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// MuteOf returns the mute on a player as the last turn knew it: whatever client the player has, or none. Any goroutine
-// may ask; it does not wait.
+// MuteOf returns the mute on a player as the last turn knew it, with any client or none. Any goroutine may call it; it
+// does not wait.
 func (h *Hub) MuteOf(player uuid.UUID) mute.State {
 	s, _ := h.silenced.Load(player)
 	state, _ := s.(mute.State)
 	return state
 }
 
-// tellMuted calls Muted for each player on the network whose mute is another one than the player has been told of. Players
-// without a voice connection are told, too: they would connect in vain. Whoever comes back is told again.
+// tellMuted calls Muted for each player on the network whose mute differs from the one that they were told of. Players
+// without a voice connection are told, too: they would connect in vain. Players who come back are told again.
 func (h *Hub) tellMuted(now time.Time) {
 	h.muteNews = false
 	if h.Muted == nil || h.mutes.Len() == 0 && len(h.muteKnown) == 0 {

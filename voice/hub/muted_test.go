@@ -61,7 +61,8 @@ func (x *test) mute(r mute.Record) {
 	x.settle()
 }
 
-// Whoever is muted is told at once, with a voice connection or without, once, and of the end: by a lift and by the clock.
+// Whoever is muted is told at once, with a voice connection or without, once, and of the end: by a lift and by the
+// clock.
 func TestMutedPlayersAreTold(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		w := x.tell()
@@ -123,7 +124,8 @@ func TestTheMuteOfEverybodyIsTold(t *testing.T) {
 	})
 }
 
-// Who joins while muted is told, once it is known where the player is, each time; others are not told that they are not.
+// Who joins while muted is told, once it is known where the player is, each time; others are not told that they are
+// not.
 func TestWhoComesBackMutedIsToldAgain(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		w := x.tell("staff")

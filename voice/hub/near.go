@@ -13,13 +13,13 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// MostNear is of how many people a client is shown where they are.
+// MostNear bounds the people whose places a client is shown.
 const MostNear = 50
 
-// nearTime is how long one flush may take over it; who is left waits for the next.
+// nearTime bounds the time of one flush for it; the rest waits for the next.
 const nearTime = 3 * time.Millisecond
 
-// surroundings is where everybody was at the last flush at which somebody wanted to know.
+// surroundings holds everybody's place at the last flush at which somebody wanted to know.
 type surroundings struct {
 	places map[*world.Place][]spot // by x
 	next   int                     // the member to begin with
@@ -38,8 +38,8 @@ type distant struct {
 	*spot
 }
 
-// showNear shows who is around to those who want to know, as far as that has changed. Nobody is shown whom the player may
-// not see, or of whom no roster has told them yet.
+// showNear shows who is around to members who want to know, as far as that has changed. It leaves out players whom the
+// member may not see, or has not been told of by a roster.
 func (h *Hub) showNear() {
 	if !slices.ContainsFunc(h.members, func(m *Member) bool { return m.wants.Page }) {
 		h.near = surroundings{}
@@ -123,7 +123,7 @@ func (h *Hub) showAround(m *Member) {
 	m.client.ShowNear(people)
 }
 
-// nearby is somebody in whole blocks from a player.
+// nearby returns somebody's place in whole blocks from a player.
 func nearby(d distant, me *world.Pose) talk.Nearby {
 	return talk.Nearby{ID: d.m.Player.ID, DX: blocks(d.x - me.X), DY: blocks(d.y - me.Y), DZ: blocks(d.z - me.Z)}
 }
@@ -133,7 +133,8 @@ func blocks(v float64) int32 { return int32(math.Round(min(max(v, -maxAway), max
 // maxAway is farther than the game's world is wide.
 const maxAway = 60_000_000
 
-// ToggleMic asks a player's page, if they have one open, to open or close its microphone. It reports whether there is one.
+// ToggleMic asks a player's page, if they have one open, to open or close its microphone. It reports whether there is
+// one.
 func (h *Hub) ToggleMic(player uuid.UUID) (asked bool) {
 	h.Read(func(time.Time) {
 		if m := h.byID[player]; m != nil && m.wants.Page {

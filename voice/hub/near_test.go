@@ -86,7 +86,8 @@ func TestWhoIsAround(t *testing.T) {
 	})
 }
 
-// TestNobodyHiddenIsAround: not who has vanished, who is in another place, a spectator, or of whom no roster has told yet.
+// TestNobodyHiddenIsAround: not who has vanished, who is in another place, a spectator, or of whom no roster has told
+// yet.
 func TestNobodyHiddenIsAround(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		a := x.page("anna")
@@ -213,8 +214,8 @@ func TestMicToggle(t *testing.T) {
 	})
 }
 
-// TestSleepingPage: a page that says nothing for ten seconds is away: it is sent no sound and others see it as deafened,
-// until it says something; its own wish to be deaf outlives that.
+// TestSleepingPage: a page that says nothing for ten seconds is away: it is sent no sound and others see it as
+// deafened, until it says something; its own wish to be deaf outlives that.
 func TestSleepingPage(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		a := x.page("anna")

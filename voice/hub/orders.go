@@ -24,12 +24,12 @@ type order struct {
 	reads bool          // whether it changes nothing that is stored, and does not wait until others' changes are
 }
 
-// Do has fn run by the turn, which owns the state. It waits until the table of that turn is in force, and until the [Store]
-// has what the whole turn has changed or has given up for now. fn must neither block nor call the hub.
+// Do has fn run by the turn, which owns the state. It waits until the table of that turn is in force, and until the
+// [Store] has what the whole turn has changed or has given up for now. fn must neither block nor call the hub.
 func (h *Hub) Do(fn func(now time.Time)) error { return h.wait(order{do: fn}) }
 
-// Read is Do for an fn that changes nothing that is stored. It waits until the table of that turn is in force, and for no
-// store, whatever else that turn has changed.
+// Read is Do for an fn that changes nothing that is stored. It waits until the table of that turn is in force, and for
+// no store, whatever else that turn has changed.
 func (h *Hub) Read(fn func(now time.Time)) error { return h.wait(order{do: fn, reads: true}) }
 
 // wait gives the next turn an order, and returns when it is done.
@@ -49,7 +49,7 @@ func (h *Hub) wait(o order) error {
 	}
 }
 
-// try is Do for something that can fail.
+// try does as Do, for something that can fail.
 func (h *Hub) try(fn func(now time.Time) error) (err error) {
 	if ended := h.Do(func(now time.Time) { err = fn(now) }); ended != nil {
 		return ended
@@ -113,7 +113,7 @@ func (h *Hub) Declared(fn func(b *relation.Book) error) (err error) {
 	return err
 }
 
-// Changes is state that lasts: what is new or different, and what is gone.
+// Changes is lasting state: what is new or different, and what is gone.
 type Changes struct {
 	Groups      []group.Record
 	GroupsGone  []uuid.UUID
@@ -132,7 +132,7 @@ func (c *Changes) empty() bool {
 		len(c.Listens)+len(c.ListensGone)+len(c.Edges)+len(c.EdgesGone) == 0
 }
 
-// Apply takes in state that is not to be stored. What can be taken is taken; the error names the rest.
+// Apply takes in state that is not to be stored. The error names the parts that it could not take.
 func (h *Hub) Apply(c Changes) error {
 	return h.try(func(time.Time) error { return h.apply(c) })
 }

@@ -23,13 +23,13 @@ const (
 	MuteExempt                    // socketsvc.mute.exempt
 	KeepGroups                    // socketsvc.groups.persistent
 
-	// Open is what everybody may of whom nothing else is known, as a player who has not been evaluated yet.
+	// Open holds everybody's permissions where nothing else is known, as for a player who has not been evaluated yet.
 	Open = Speak | Listen | Soundboard | UseGroups | CreateGroups | Invite | KeepGroups
 )
 
 func (b Bits) has(all Bits) bool { return b&all == all }
 
-// groupCaps is what a player may do with groups. Nothing is possible without the use of them.
+// groupCaps returns what a player may do with groups: nothing without the use of them.
 func (b Bits) groupCaps() talk.GroupCaps {
 	use := b.has(UseGroups)
 	return talk.GroupCaps{Use: use, Create: use && b.has(CreateGroups), Admin: use && b.has(AdminGroups), Invite: use && b.has(Invite)}
@@ -70,8 +70,8 @@ func (h *Hub) judge(now time.Time) (next time.Time) {
 	return next
 }
 
-// showControls tells a member of the mute on it and of the tiers that there are, as far as it has not been told: the
-// state is compared and not the seconds that are left.
+// showControls tells a member of the mute on it and of the tiers, as far as it does not know: it compares the state and
+// not the seconds that are left.
 func (h *Hub) showControls(m *Member, now time.Time) {
 	if r := (talk.Rights{Speak: m.bits.has(Speak), Listen: m.bits.has(Listen), Clips: m.bits.has(Soundboard)}); m.wants.Page && (!m.rightsTold || r != m.rights) {
 		m.rights, m.rightsTold = r, true

@@ -23,8 +23,8 @@ type slow struct {
 func (s *slow) ShowRoster(v *roster.Snapshot) { s.shown, s.waits = append(s.shown, v), true }
 func (s *slow) Waits() bool                   { return s.waits }
 
-// A reader of changes gets each roster after the one before has left, since changes cannot stand for those before them. Any
-// other reader gets the newest at once, in place of what still waits.
+// A reader of changes gets each roster after the one before has left, since changes cannot stand for those before them.
+// Any other reader gets the newest at once, in place of what still waits.
 func TestChangesAreNotOvertaken(t *testing.T) {
 	for _, changes := range []bool{false, true} {
 		run(t, route.Policy{}, func(x *test) {

@@ -1,20 +1,20 @@
 package hub
 
-// Store keeps state that lasts. Its methods must not block.
+// Store keeps lasting state. Its methods must not block.
 type Store interface {
-	// Load returns all there is, once, before the first turn.
+	// Load returns the whole state, once, before the first turn.
 	Load() Changes
-	// Save takes what a turn has changed. done has to be called once, by any goroutine: when that is stored, or will not
-	// be for now. Until then nobody is told that what he asked for in that turn is done.
+	// Save takes what a turn has changed. It calls done once, from any goroutine: when that is stored, or will not be
+	// for now. Until then nobody is told that their request in that turn is done.
 	Save(c Changes, done func())
 	// Watch has wake called, by any goroutine, when there is something to take.
 	Watch(wake func())
-	// Take returns what others have changed since the last call. The turn calls it as it calls Save, so that what it takes
-	// is older than what it saves afterwards.
+	// Take returns what others have changed since the last call. The turn calls it as it calls Save, so whatever it
+	// takes is older than what it saves afterwards.
 	Take() Changes
 }
 
-// begin takes in what is stored, before the first turn.
+// begin takes in the stored state, before the first turn.
 func (h *Hub) begin() {
 	if h.Store == nil {
 		return
@@ -38,7 +38,7 @@ func (h *Hub) takeNews() {
 	}
 }
 
-// changes are those of this turn.
+// changes returns those of this turn.
 func (h *Hub) changes() (c Changes) {
 	c.Groups, c.GroupsGone = h.groups.Changes()
 	c.Mutes, c.MutesGone = h.mutes.Changes()
@@ -51,10 +51,10 @@ func (h *Hub) changes() (c Changes) {
 // replies are the answers of a turn to requests of clients.
 type replies struct {
 	answers []answer
-	stored  bool // what was asked for
+	stored  bool // the turn's changes
 }
 
-// settle ends a turn: what it has changed goes to the store, and those who asked are told when it is there.
+// settle ends a turn: its changes go to the store, and those who asked are told when they are there.
 func (h *Hub) settle(inbox []arrival) {
 	for _, do := range h.late {
 		do()
@@ -99,14 +99,14 @@ func finish(inbox []arrival, reads bool) {
 	}
 }
 
-// Counts is how much there is of something at this moment.
+// Counts counts what there is at this moment.
 type Counts struct {
 	Groups  int
 	Members int // of all groups
 	Mutes   int // in force, that of everybody included
 }
 
-// Counts are those of the last turn. Any goroutine may ask.
+// Counts returns the counts of the last turn. Any goroutine may call it.
 func (h *Hub) Counts() Counts {
 	if c := h.counts.Load(); c != nil {
 		return *c

@@ -9,14 +9,14 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// What a client's line asks for.
+// Request is the kind of a client's line.
 type Request uint8
 
 const (
-	Deafen Request = iota // Deafened says whether from now on
-	Range                 // Tier says how loud from now on
-	Group                 // Group says what; only where groups were negotiated
-	Beat                  // Beat counts; only where page was negotiated
+	Deafen Request = iota // Deafened: from now on
+	Range                 // Tier: from now on
+	Group                 // Group; only where groups were negotiated
+	Beat                  // Beat; only where page was negotiated
 )
 
 // C2S is one request of a client.
@@ -35,9 +35,8 @@ const (
 	beatPrefix   = "SSVC_BEAT_V1:"
 )
 
-// ParseC2S reads a client's text message, exactly: anything that is not one of
-// the requests is [ErrUnsupported]. Whether the socket negotiated the request
-// is for the caller to check.
+// ParseC2S reads a client's text message, exactly: anything that is not one of the requests is [ErrUnsupported]. The
+// caller checks whether the socket negotiated the request.
 func ParseC2S(b []byte) (C2S, error) {
 	// Comparing string(b) copies nothing.
 	switch string(b) {

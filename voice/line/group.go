@@ -20,7 +20,7 @@ const (
 	argNewPassword              // <b64 password|->, garbled where it cannot be read
 )
 
-// forms are the requests.
+// forms has the arguments of each request.
 var forms = [...][]field{
 	talk.Create:   {argType, argPersistent, argName, argPassword},
 	talk.Join:     {argGroup, argPassword},
@@ -36,7 +36,7 @@ var forms = [...][]field{
 	talk.Delete:   {argGroup},
 }
 
-// parseGroup reads what follows the prefix.
+// parseGroup reads the text behind the prefix.
 func parseGroup(s string) (r talk.GroupRequest, err error) {
 	words := strings.Split(s, " ")
 	verb, ok := talk.ParseVerb(words[0])
@@ -89,7 +89,7 @@ func read(r *talk.GroupRequest, f field, word string) (ok bool) {
 	return true
 }
 
-// appendGroup writes what follows the prefix.
+// appendGroup writes the text behind the prefix.
 func appendGroup(dst []byte, r *talk.GroupRequest) []byte {
 	dst = append(dst, r.Verb.String()...)
 	if int(r.Verb) >= len(forms) {

@@ -17,8 +17,7 @@ type Groups struct {
 	Members []talk.GroupMember
 }
 
-// Invitation waits for the reader. Seconds says how long still, since the
-// reader's clock is its own.
+// Invitation waits for the reader for so many more Seconds, since the reader's clock is its own.
 type Invitation struct {
 	Group, From uuid.UUID
 	Seconds     int
@@ -26,12 +25,12 @@ type Invitation struct {
 
 const groupsHeader = "SSVC_GROUPS_V1"
 
-// MaxGroupRows bounds what [GroupRows] writes, so that with the longest head in
-// front of it a snapshot stays within [MaxS2C].
+// MaxGroupRows bounds the text of [GroupRows], so that with the longest head in front of it a snapshot stays within
+// [MaxS2C].
 const MaxGroupRows = MaxS2C - 1024
 
-// AppendGroupsHead writes the part of a snapshot that differs between readers:
-// the header, the row of capabilities and the invitations.
+// AppendGroupsHead writes the part of a snapshot that differs between readers: the header, the row of capabilities and
+// the invitations.
 func AppendGroupsHead(dst []byte, may talk.GroupCaps, invites []Invitation) []byte {
 	dst = append(append(dst, groupsHeader...), "\nC"...)
 	for _, on := range [...]bool{may.Use, may.Create, may.Admin, may.Invite} {
@@ -46,9 +45,8 @@ func AppendGroupsHead(dst []byte, may talk.GroupCaps, invites []Invitation) []by
 	return dst
 }
 
-// GroupRows writes the part that readers share, the groups and then their
-// members. left is how many rows did not fit into [MaxGroupRows]: members
-// are left out first, and those of a group that is left out with it.
+// GroupRows writes the part that readers share, the groups and then their members. left is how many rows did not fit
+// into [MaxGroupRows]: members are left out first, and a group takes its members with it.
 func GroupRows(groups []talk.GroupRow, members []talk.GroupMember) (text []byte, left int) {
 	var cut map[uuid.UUID]bool
 	text = make([]byte, 0, min(128*len(groups)+memberRow*len(members), MaxGroupRows))
@@ -76,7 +74,7 @@ func GroupRows(groups []talk.GroupRow, members []talk.GroupMember) (text []byte,
 // memberRow is the length of a member's row.
 const memberRow = len("M ") + 36 + len(" ") + 36 + len("\n")
 
-// AppendGroups writes a whole snapshot, as short or as long as it is.
+// AppendGroups writes a whole snapshot, however long it is.
 func AppendGroups(dst []byte, g *Groups) []byte {
 	dst = AppendGroupsHead(dst, g.May, g.Invites)
 	for _, r := range g.Groups {
@@ -106,9 +104,8 @@ func appendMember(dst []byte, m talk.GroupMember) []byte {
 	return append(appendUUID(append(dst, ' '), m.Player), '\n')
 }
 
-// parseGroups reads what follows the header. Rows may come in any order, but one
-// fault makes the whole snapshot worthless: half of it would show people in the
-// wrong place.
+// parseGroups reads the text behind the header. Rows may come in any order, but one fault makes the whole snapshot
+// worthless: half of it would show people in the wrong place.
 func parseGroups(s string) (any, error) {
 	g := &Groups{}
 	told := false // what the reader may do

@@ -36,8 +36,7 @@ func head() (h Groups) {
 	return h
 }
 
-// A snapshot stays within its bound, however many groups and members there are,
-// and what it holds is still whole.
+// A snapshot stays within its bound, however many groups and members there are, and what it holds is still whole.
 func TestGroupRowsAreBounded(t *testing.T) {
 	for _, c := range []struct {
 		name        string

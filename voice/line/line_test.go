@@ -348,8 +348,8 @@ func FuzzParseS2C(f *testing.F) {
 		if err != nil || m == nil {
 			return
 		}
-		// A client may be given what we would not write; once written by us it
-		// must be read as the same thing and stay the same.
+		// A client may be given what we would not write; once written by us it must be read as the same thing and stay
+		// the same.
 		text := appendS2C(m)
 		again, err := ParseS2C(text)
 		if err != nil || again == nil {

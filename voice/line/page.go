@@ -10,7 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// The lines of a page, which has no view of the game and lies behind it; they are this product's own.
+// The lines of a page, which has no view of the game; they are this product's own.
 const (
 	nearHeader   = "SSVC_NEAR_V1"
 	rightsPrefix = "SSVC_RIGHTS_V1 "
@@ -18,16 +18,16 @@ const (
 	beatedPrefix = "SSVC_BEAT_V1 "
 )
 
-// MaxNear is how many people a client is told the places of.
+// MaxNear bounds the people whose places a client is told.
 const MaxNear = 50
 
 // maxAway bounds how many blocks away somebody can be, in each direction.
 const maxAway = 60_000_000
 
-// Near is who with a voice is where, the nearest first.
+// Near says where people with a voice are, the nearest first.
 type Near struct{ People []talk.Nearby }
 
-// Rights is what the player may do.
+// Rights says what the player may do.
 type Rights struct{ talk.Rights }
 
 // MicToggle asks a client to open its microphone if it is closed, and to close it if it is open.
@@ -119,7 +119,7 @@ func parseRights(rest string) (any, error) {
 	return r, nil
 }
 
-// parseMic ignores what a later version may ask for.
+// parseMic ignores requests of later versions.
 func parseMic(rest string) (any, error) {
 	if rest != "toggle" {
 		return nil, nil

@@ -14,8 +14,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// MaxS2C bounds a server's text message as a client reads it, in bytes: the
-// longest that the protocol names, the group snapshot, of ASCII.
+// MaxS2C bounds a server's text message as a client reads it, in bytes: the longest that the protocol names, the group
+// snapshot, of ASCII.
 const MaxS2C = 262_144
 
 // MaxChanges bounds a message of roster 2 in the same way: 16,000 people.
@@ -30,36 +30,32 @@ type Person struct {
 	Name string // no blanks, no control characters
 }
 
-// Roster is who is in voice, as one recipient may know it. The lists of UUIDs
-// are written only with Status, and then always, empty or not.
+// Roster lists who is in voice, as far as one recipient may know. The lists of UUIDs are written only with Status, and
+// then always, empty or not.
 type Roster struct {
 	People   []Person
 	Status   bool // the recipient negotiated status 1
 	Deafened []uuid.UUID
-	Tiers    [talk.Tiers][]uuid.UUID // who speaks so; nothing is said of the ordinary tier
+	Tiers    [talk.Tiers][]uuid.UUID // players who speak so; the ordinary tier has no list
 }
 
-// Pose is where the recipient itself stands and looks, for clients that have no
-// view of the game. Yaw is in degrees, 0 south (+z), 90 west; it is written
-// within [-180, 180). Coordinates are in blocks. Both travel with two decimals.
+// Pose says where the recipient itself stands and looks, for clients that have no view of the game. Yaw is in degrees,
+// 0 south (+z), 90 west; it is written within [-180, 180). Coordinates are in blocks. Both travel with two decimals.
 type Pose struct {
 	Yaw, X, Y, Z float64
 	World        string
 }
 
-// maxCoordinate bounds what a client takes for a place; the game's world ends at
-// thirty million blocks.
+// maxCoordinate bounds a coordinate that a client accepts; the game's world ends at thirty million blocks.
 const maxCoordinate = 1e9
 
-// The prefixes end with the blank that precedes the value, also where the value
-// is an empty list (a choice).
+// The prefixes end with the blank that precedes the value, also where the value is an empty list (a choice).
 const (
 	posePrefix     = "SSVC_POSE_V1 "
 	deafenedPrefix = "SSVC_DEAFENED_V1 "
 )
 
-// tierPrefixes begin the rows of those who speak so: "SSVC_WHISPERING_V1 " and
-// so on, none for the ordinary tier.
+// tierPrefixes begin the rows of players who speak so: "SSVC_WHISPERING_V1 " and so on, none for the ordinary tier.
 var tierPrefixes = func() (all [talk.Tiers]string) {
 	for t := range all {
 		if doing := talk.Tier(t).Doing(); doing != "" {
@@ -75,9 +71,8 @@ func AppendPerson(dst []byte, p Person) []byte {
 	return append(append(append(dst, ' '), p.Name...), '\n')
 }
 
-// AppendRoster writes the roster. The protocol gives it no header: a message
-// whose first row starts with a UUID is one (a choice), hence there must be at
-// least one person, which the recipient itself is.
+// AppendRoster writes the roster. The protocol gives it no header: a message whose first row starts with a UUID is one
+// (a choice), so there must be at least one person: the recipient.
 func AppendRoster(dst []byte, r *Roster) []byte {
 	for _, p := range r.People {
 		dst = AppendPerson(dst, p)
@@ -129,9 +124,8 @@ func AppendPose(dst []byte, p *Pose) []byte {
 // hundredths rounds to two decimals, and never to minus zero.
 func hundredths(v float64) float64 { return math.Round(v*100)/100 + 0 }
 
-// ParseS2C reads a server's message, as a client does: *Roster, *Pose,
-// *Speakers, *Groups, *GroupResult, *Mute, *Ranges, *Near, *Rights, *MicToggle,
-// *Beaten, *Changes, or nil for a line that this version does not know and is to
+// ParseS2C reads a server's message, as a client does: *Roster, *Pose, *Speakers, *Groups, *GroupResult, *Mute,
+// *Ranges, *Near, *Rights, *MicToggle, *Beaten, *Changes, or nil for a line that this version does not know and is to
 // ignore. Whether the socket negotiated the line is for the caller to check.
 func ParseS2C(b []byte) (any, error) {
 	if len(b) > MaxS2C && !(len(b) <= MaxChanges && bytes.HasPrefix(b, []byte(rosterPrefix))) || !utf8.Valid(b) {
@@ -166,7 +160,7 @@ func ParseS2C(b []byte) (any, error) {
 	return nil, nil
 }
 
-// singles are the messages of one line, by how they begin.
+// singles are the messages of one line, by their prefix.
 var singles = [...]struct {
 	prefix string
 	parse  func(rest string) (any, error)
@@ -263,8 +257,7 @@ func appendUUID(dst []byte, id uuid.UUID) []byte {
 	return dst
 }
 
-// parseUUID takes the 36-character form in lower case only, which is how it is
-// written; uuid.Parse would take four more.
+// parseUUID takes the 36-character form in lower case only, as it is written; uuid.Parse would take four more.
 func parseUUID(s string) (uuid.UUID, error) {
 	id, err := uuid.Parse(s)
 	if err != nil || id.String() != s {

@@ -8,8 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Speakers is the snapshot of those that the reader may hear. An empty one
-// clears the reader's list.
+// Speakers is the snapshot of the speakers that the reader may hear. An empty one clears the reader's list.
 type Speakers struct{ List []talk.Speaker }
 
 // Bounds of a snapshot of speakers.

@@ -7,8 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Mute tells a player whether the server lets its voice through. The zero value
-// says that it does.
+// Mute tells a player whether the server lets its voice through. The zero value says that it does.
 type Mute struct {
 	Kind    talk.MuteKind
 	Timed   bool   // it lapses after Seconds; else it stays until it is lifted
@@ -54,14 +53,14 @@ func parseMute(s string) (any, error) {
 	return m, nil
 }
 
-// Ranges tells which tiers the server offers besides the ordinary one. A client
-// that has not been told assumes none, which is the zero value.
+// Ranges tells which tiers the server offers, the ordinary one apart. A client that has not been told assumes none,
+// which is the zero value.
 type Ranges struct{ Tiers talk.TierSet }
 
 const rangesPrefix = "SSVC_RANGES_V1 "
 
-// AppendRanges writes "SSVC_RANGES_V1 <whisper 0|1> <shout 0|1>": one flag for
-// each tier but the ordinary one, in their order.
+// AppendRanges writes "SSVC_RANGES_V1 <whisper 0|1> <shout 0|1>": one flag for each tier but the ordinary one, in their
+// order.
 func AppendRanges(dst []byte, r Ranges) []byte {
 	dst = append(dst, rangesPrefix...)
 	for t := talk.Normal + 1; int(t) < talk.Tiers; t++ {

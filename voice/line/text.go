@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// strict takes only what it would write itself: padded, and no stray bits.
+// strict takes only base64 that it would write itself: padded, and without stray bits.
 var strict = base64.StdEncoding.Strict()
 
 // decode reads a base64 word that has to hold UTF-8.
 func decode(word string) (text string, ok bool) {
 	b, err := strict.DecodeString(word)
-	if err != nil || !utf8.Valid(b) || strings.ContainsAny(word, "\r\n") { // which the decoder skips
+	if err != nil || !utf8.Valid(b) || strings.ContainsAny(word, "\r\n") { // the decoder skips these
 		return "", false
 	}
 	return string(b), true
@@ -26,8 +26,7 @@ func appendText(dst []byte, s string) []byte {
 	return strict.AppendEncode(dst, []byte(s))
 }
 
-// absent marks an optional field that is left out, so that every row keeps its
-// number of columns.
+// absent marks an optional field that is left out, so that every row keeps its number of columns.
 const absent = "-"
 
 // flag reads a 0 or a 1.
@@ -40,7 +39,7 @@ func appendFlag(dst []byte, on bool) []byte {
 	return append(dst, '0')
 }
 
-// number reads what appendNumber writes: digits without leading zeros.
+// number reads the text of appendNumber: digits without leading zeros.
 func number(word string) (n int, ok bool) {
 	if word == "" || len(word) > 10 || word[0] == '0' && word != "0" {
 		return 0, false

@@ -1,6 +1,6 @@
-// Package mute holds whom the server has muted, one by one or all at once, until when and why.
+// Package mute holds the server's mutes: of single players or of everybody, with their end and reason.
 //
-// It promises that a mute which is over is over for whoever reads it, whether or not anybody has swept it away, and that
+// It promises that a mute which is over is over for every reader, whether or not anybody has swept it away, and that
 // two readings of one state are equal, so that a client is told of a change and not of every second that passes. It is
 // pure; a [Book] belongs to the one goroutine that runs the turns.
 package mute
@@ -29,7 +29,7 @@ type Record struct {
 	Reason string    `json:"reason,omitempty"` // see [talk.ValidReason]
 }
 
-// Check tells what is wrong with a record.
+// Check returns what is wrong with a record.
 func (r *Record) Check() error {
 	if r.Reason != "" && !talk.ValidReason(r.Reason) {
 		return fmt.Errorf("%q is no reason: write 1 to %d characters, without line ends or formatting", r.Reason, talk.MaxReason)
@@ -37,17 +37,17 @@ func (r *Record) Check() error {
 	return nil
 }
 
-// Keep is how long a mute that has lapsed is kept, in time that really passes. A clock that has jumped says of every mute
-// that it is over; when it has been put right within that time, they are in force as before.
+// Keep is how long a lapsed mute is kept, in time that really passes. For a clock that has jumped every mute is over;
+// when it has been put right within that time, they are in force as before.
 const Keep = time.Hour
 
-// lookAgain is how soon it shows that the clock was put right.
+// lookAgain bounds how long it takes to notice that the clock was put right.
 const lookAgain = time.Minute
 
 // over tells whether the mute has lapsed.
 func (r *Record) over(now time.Time) bool { return !r.Until.IsZero() && !now.Before(r.Until) }
 
-// State is what holds for one player. States are compared with ==: what is equal has been told.
+// State is the mute on one player. States are compared with ==: a client need not be told of an equal one.
 type State struct {
 	Kind   talk.MuteKind
 	Until  time.Time // zero: until it is lifted
@@ -62,17 +62,17 @@ func (s State) Left(now time.Time) (seconds int, timed bool) {
 	return int((s.Until.Sub(now) + time.Second - 1) / time.Second), true
 }
 
-// Notice is what one or many clients are shown of the mute on their player. It is not to be changed.
+// Notice shows one or many clients the mute on their player. It must not be changed.
 type Notice struct {
 	State
-	At time.Time // from when on the seconds count that are left
+	At time.Time // the left seconds count from here
 	talk.Texts
 }
 
 // Book holds the mutes.
 type Book struct {
 	records  map[uuid.UUID]Record
-	lapsed   map[uuid.UUID]time.Time // when that was seen first; those of records that are kept for a while
+	lapsed   map[uuid.UUID]time.Time // when that was seen first; such records are kept for a while
 	due      time.Time               // no later than the next change by itself; zero: there is none
 	revision uint64
 	dirty    map[uuid.UUID]struct{} // what the store does not know
@@ -83,7 +83,7 @@ func New() *Book {
 	return &Book{records: make(map[uuid.UUID]Record), lapsed: make(map[uuid.UUID]time.Time), dirty: make(map[uuid.UUID]struct{})}
 }
 
-// Revision counts the changes of what [Book.State] may say, those by time only as [Book.Expire] finds them.
+// Revision counts the changes of [Book.State], those by time only as [Book.Expire] finds them.
 func (b *Book) Revision() uint64 { return b.revision }
 
 // Mute puts a mute into force, in place of the former one of that player.
@@ -137,7 +137,7 @@ func (b *Book) dueBy(t time.Time) {
 	}
 }
 
-// State says what holds for a player now. Exempt players are outside the server-wide mute, but not outside their own.
+// State returns the mute on a player now. Exempt players are outside the server-wide mute, but not outside their own.
 func (b *Book) State(player uuid.UUID, exempt bool, now time.Time) State {
 	if r, ok := b.records[Everybody]; ok && !exempt && !r.over(now) {
 		return State{talk.MutedServer, r.Until, r.Reason}
@@ -148,10 +148,10 @@ func (b *Book) State(player uuid.UUID, exempt bool, now time.Time) State {
 	return State{}
 }
 
-// Len is how many mutes are in force, or have lapsed since the last [Book.Expire].
+// Len returns how many mutes are in force, or have lapsed since the last [Book.Expire].
 func (b *Book) Len() int { return len(b.records) - len(b.lapsed) }
 
-// List is every mute in force, the server-wide one first and then by player.
+// List returns every mute in force, the server-wide one first and then by player.
 func (b *Book) List(now time.Time) []Record {
 	var all []Record
 	for _, r := range b.records {
@@ -196,8 +196,8 @@ func (b *Book) Expire(now time.Time) (next time.Time) {
 	return b.due
 }
 
-// Changes returns the mutes that were made here since the last call, and whose were lifted or have lapsed long enough ago. What came by
-// [Book.Apply] or [Book.Remove] is not among them.
+// Changes returns the mutes that were made here since the last call, and whose were lifted or have lapsed long enough
+// ago. What came by [Book.Apply] or [Book.Remove] is not among them.
 func (b *Book) Changes() (put []Record, gone []uuid.UUID) {
 	for id := range b.dirty {
 		if r, ok := b.records[id]; ok {

@@ -235,8 +235,8 @@ func TestAShortMuteAfterALongOneEndsFirst(t *testing.T) {
 	}
 }
 
-// A clock that jumps ahead and is put right within the hour costs no mute, whether it jumped while the program ran or before
-// it started. What has really passed is told by the monotonic clock alone.
+// A clock that jumps ahead and is put right within the hour costs no mute, whether it jumped while the program ran or
+// before it started. What has really passed is told by the monotonic clock alone.
 func TestAJumpOfTheClockDeletesNoMute(t *testing.T) {
 	now := time.Now()
 	// at is a reading of the clock at which so much time has passed since now, and which says something else.
@@ -274,8 +274,8 @@ func TestAJumpOfTheClockDeletesNoMute(t *testing.T) {
 	}
 }
 
-// jumped is t as a clock would have it that has jumped: the wall's reading differs, the monotonic one does not. There is no
-// other way to make one than to know how the two are kept; the test says so when that changes.
+// jumped is t as a clock would have it that has jumped: the wall's reading differs, the monotonic one does not. There
+// is no other way to make one than to know how the two are kept; the test says so when that changes.
 func jumped(t *testing.T, at time.Time, by time.Duration) time.Time {
 	t.Helper()
 	wall := at.Round(0).Add(by)
