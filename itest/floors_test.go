@@ -75,7 +75,9 @@ var doors = map[string][]string{
 	"github.com/gobwas/ws":                {"handshake/socket", "handshake/upgrade", "voice/client"},
 	"github.com/hraban/opus":              {"voice/opus"},
 	"github.com/gopxl/beep/v2":            {"voice/soundfile"},
-	"github.com/Tnze/go-mc":               {},
+	"github.com/Tnze/go-mc/chat":          {"bridge/commands"},
+	"github.com/Tnze/go-mc/nbt":           {},
+	"github.com/Tnze/go-mc/offline":       {"proxy/auth"},
 	"github.com/spf13/pflag":              {"cmd/earshot"},
 	"github.com/mtibben/confusables":      {"voice/group"},
 	"golang.org/x/crypto":                 {"handshake/cert"},
@@ -119,7 +121,7 @@ var neverItself = map[string][]string{
 var testsMay = map[string][]string{
 	"proxy":           {"bridge/commands"}, // the texts that sessions name by key
 	"proxy/session":   {"bridge/commands"},
-	"proxy/packet":    {"github.com/Tnze/go-mc"},
+	"proxy/packet":    {"github.com/Tnze/go-mc/nbt"},
 	"proxy/backend":   {"github.com/pires/go-proxyproto"},
 	"handshake/cert":  {"itest/peer"},                           // an authority to be given certificates by
 	"voice":           {"bridge/sight", "github.com/gobwas/ws"}, // what no proper client sends
@@ -363,7 +365,7 @@ func TestFloorsSeesFaults(t *testing.T) {
 		{"a door that is shut", "bridge/commands", "golang.org/x/term", "", "doors: nothing of golang.org/x/term needs bridge/commands", false},
 		{"a way that is gone", "voice/route", module + "voice/gain", "", "sideways: nothing of voice/route needs voice/gain", false},
 		{"a test upward", "voice/gain", "", module + "voice/hub", "a test of voice/gain imports " + module + "voice/hub", true},
-		{"a test that has changed", "proxy/packet", "github.com/Tnze/go-mc/nbt", "", "testsMay: nothing of proxy/packet needs github.com/Tnze/go-mc", true},
+		{"a test that has changed", "proxy/packet", "github.com/Tnze/go-mc/nbt", "", "testsMay: nothing of proxy/packet needs github.com/Tnze/go-mc/nbt", true},
 	} {
 		p := &plan{ours: maps.Clone(ours), libs: libs, used: map[string]bool{}}
 		at := *p.ours[c.name]

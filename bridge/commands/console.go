@@ -13,6 +13,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/Tnze/go-mc/chat"
 	"golang.org/x/term"
 
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -31,6 +32,9 @@ type Console struct {
 	in       *os.File
 	out      *os.File
 	commands func() *Commands
+
+	// Colours says that answers have the colours of the game. Set it before Run, for an out that is a terminal.
+	Colours bool
 
 	mu       sync.RWMutex
 	terminal *term.Terminal // while Run edits lines
@@ -262,4 +266,22 @@ func (console) Player() Player { return nil }
 func (console) Locale() string { return "" }
 
 // Send implements Source.
-func (s console) Send(t packet.Text) { fmt.Fprintln(s.c, t.String()) }
+func (s console) Send(t packet.Text) {
+	if s.c.Colours {
+		fmt.Fprintln(s.c, coloured(t))
+	} else {
+		fmt.Fprintln(s.c, t.String())
+	}
+}
+
+// coloured returns a text with the codes by which terminals have colours. Each piece ends its own, and has no other control
+// characters, whatever somebody is called or a server says.
+func coloured(t packet.Text) string {
+	var b strings.Builder
+	for _, r := range t.Runs() {
+		b.WriteString(chat.Message{
+			Text: r.Text, Color: r.Color, Bold: r.Bold, Italic: r.Italic, UnderLined: r.Underlined, StrikeThrough: r.Strikethrough,
+		}.String())
+	}
+	return b.String()
+}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
 // run starts a console, and gives a way to wait for its end.
@@ -76,6 +77,37 @@ func TestConsoleTerminal(t *testing.T) {
 	}
 	fmt.Fprintln(c, "after") // goes straight to the terminal, which translates it
 	x.Await("after\r\n")
+	x.Close()
+}
+
+// TestConsoleColours: at a terminal that takes colours an answer has those of the game, piece by piece; and whatever is in
+// it, a terminal obeys no code but ours.
+func TestConsoleColours(t *testing.T) {
+	x := peer.NewTerminal(t)
+	_, cfg := setup()
+	commands := must(t, cfg)
+	c := NewConsole(x.Program, x.Program, func() *Commands { return commands })
+	c.Colours = true
+	stop, ended := run(t, c)
+	x.Await("> ")
+	x.Type("find jeb_\r")
+	x.Await("\x1b[93mjeb_\x1b[0m\x1b[37m is on \x1b[0m\x1b[93mSurvival\x1b[0m")
+	for _, s := range []struct{ text, want string }{
+		{"plain", "plain"},
+		{`{"text":"a","color":"#ff5050","bold":true,"extra":["b",{"text":"c","bold":false,"color":"reset"}]}`, "\x1b[1;91ma\x1b[0m\x1b[1;91mb\x1b[0mc"},
+		{`{"text":"a\u001b[2Jb\u009b31mc\u0007\nd"}`, "a[2Jb31mc\nd"},
+		{`{"text":"§cred\u001b§rplain"}`, "\x1b[91mred\x1b[0mplain\x1b[0m"},
+		{`{"translate":"%s%n","with":["x"],"color":"nonsense\u001b[2J"}`, "%s%n (x)"},
+		{`{"text":"x","italic":true,"underlined":true,"strikethrough":true}`, "\x1b[3;4;9mx\x1b[0m"},
+	} {
+		if got := coloured(packet.JSONText([]byte(s.text))); got != s.want {
+			t.Errorf("%s:\n have %q\n want %q", s.text, got, s.want)
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 	x.Close()
 }
 

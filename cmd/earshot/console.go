@@ -48,6 +48,7 @@ func (p *program) console(n *network.Network, in, terminal, answers *os.File) (e
 		out = answers
 	}
 	c := commands.NewConsole(in, out, n.Commands)
+	c.Colours = commands.IsTerminal(out) && coloured(os.Environ())
 	var before io.Writer
 	if typing {
 		before = p.output.set(c)

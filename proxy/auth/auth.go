@@ -7,7 +7,6 @@ package auth
 
 import (
 	"context"
-	"crypto/md5"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/sha1"
@@ -22,6 +21,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/Tnze/go-mc/offline"
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -266,9 +266,4 @@ func ServerHash(serverID string, secret, publicKey []byte) string {
 
 // OfflineID returns the UUID of a player whom nobody authenticates: version 3 over a fixed prefix and the name, case
 // included.
-func OfflineID(name string) uuid.UUID {
-	id := uuid.UUID(md5.Sum([]byte("OfflinePlayer:" + name)))
-	id[6] = id[6]&0x0f | 0x30
-	id[8] = id[8]&0x3f | 0x80
-	return id
-}
+func OfflineID(name string) uuid.UUID { return offline.NameToUUID(name) }

@@ -127,6 +127,42 @@ func (t Text) String() string {
 	return b.String()
 }
 
+// Run is a piece of a text that looks the same from end to end.
+type Run struct {
+	Text  string // with its § codes, and without control characters but line breaks
+	Color string // one of the sixteen names, the nearest where it is another colour; empty: the reader's own
+
+	Bold, Italic, Underlined, Strikethrough bool
+}
+
+// Runs returns the text in pieces, for readers that are no clients of the game. What String says of translations holds here
+// as well.
+func (t Text) Runs() (all []Run) {
+	walk(t.value(), style{}, func(st style, s string) {
+		s = strings.Map(func(c rune) rune {
+			if c == '\n' || c >= ' ' && (c < 0x7f || c > 0x9f) {
+				return c
+			}
+			return -1
+		}, s)
+		if s == "" {
+			return
+		}
+		r := Run{Text: s, Bold: st.has("bold"), Italic: st.has("italic"), Underlined: st.has("underlined"), Strikethrough: st.has("strikethrough")}
+		if name := nearest(st.color); slices.Contains(colorNames[:], name) {
+			r.Color = name
+		}
+		all = append(all, r)
+	})
+	return all
+}
+
+// has tells whether a decoration is set.
+func (st style) has(name string) bool {
+	i := slices.IndexFunc(decorations[:], func(d struct{ name, code string }) bool { return d.name == name })
+	return st.flags&(1<<i) != 0
+}
+
 // Legacy returns the text with § codes for clients without components, colours reduced to the sixteen.
 func (t Text) Legacy() string {
 	var b strings.Builder

@@ -51,6 +51,29 @@ var texts = []struct{ in, json, plain, legacy string }{
 	{"[Lobby] <3 {x}", `{"text":"[Lobby] <3 {x}"}`, "[Lobby] <3 {x}", "[Lobby] <3 {x}"},
 }
 
+// FuzzRuns: whatever a server says, what a terminal is given has no control characters but line breaks, and colours are names.
+func FuzzRuns(f *testing.F) {
+	for _, seed := range []string{"plain", `{"text":"a\u001b[2J","color":"#ff5555","extra":["§cb",{"translate":"k","with":[1]}]}`, `["a",{"text":"b","bold":true}]`, "\"\xff", `{"":1e999}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		text := JSONText(raw)
+		var all strings.Builder
+		for _, r := range text.Runs() {
+			if strings.ContainsFunc(r.Text, func(c rune) bool { return c != '\n' && (c < ' ' || c >= 0x7f && c <= 0x9f) }) {
+				t.Errorf("%q has control characters", r.Text)
+			}
+			if r.Color != "" && !slices.Contains(colorNames[:], r.Color) {
+				t.Errorf("the colour %q", r.Color)
+			}
+			all.WriteString(r.Text)
+		}
+		if a, b := stripCodes(all.String()), text.String(); a != b && !strings.Contains(all.String(), "§") {
+			t.Errorf("%q in pieces is %q", b, a)
+		}
+	})
+}
+
 func TestParseText(t *testing.T) {
 	for _, c := range texts {
 		text, err := ParseText(c.in)
