@@ -31,6 +31,7 @@ const (
 	Absent  = 2 * time.Second        // a mutual absence on an honest server, until it counts
 	Silent  = 10 * time.Second       // nobody shown to anybody, until the log says so
 	race    = 2 * time.Second        // by which a body may be ahead of the login of its player
+	ahead   = 500 * time.Millisecond // by which one may be ahead of the respawn of its player, which comes another way
 	persist = 500 * time.Millisecond // a body between worlds that differ, until it is believed
 	lesson  = 10 * time.Minute       // a point is forgotten after this; so long has a server to be honest
 
@@ -201,6 +202,8 @@ type seat struct {
 	told    string    // as the server has named that to the client
 	loginAt time.Time
 	movedAt time.Time // of the last login, respawn or teleport
+	latest  int       // slot of who was last sent its body
+	sentAt  time.Time // when
 
 	dead, spectator  bool
 	had              bool  // it was sent a player's body in this server's time
@@ -1206,6 +1209,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 	known := l.hasBody(t.slot)
 	if v.byE[id] == t {
 		l.bodies.add(t.slot)
+		t.latest, t.sentAt = l.slot, now
 	} else if i, ok := l.oddly(id); !ok {
 		l.odd = slices.Insert(l.odd, i, body{id, uint16(t.slot), t.stay})
 	}
@@ -1360,6 +1364,13 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 		left(int(b.slot))
 	}
 	q.stay++
+	if l := v.seats[q.latest]; world != "" && l != nil && now.Sub(q.sentAt) <= ahead {
+		if i, ok := l.oddly(q.e); ok && int(l.odd[i].slot) == q.slot { // it may well be the body in this world
+			l.odd = slices.Delete(l.odd, i, i+1)
+			l.bodies.add(q.slot)
+			v.mark(l)
+		}
+	}
 	v.moved(q, now)
 	if q.dead {
 		q.dead, q.changedAt = false, now

@@ -243,6 +243,52 @@ func TestOldClientsInNamedWorlds(t *testing.T) {
 	})
 }
 
+// TestBodyAheadOfARespawn: a body comes by another connection than the respawn of its player, and may be ahead of it. It
+// is one in the new world all the same, and one that went by then, or came long before, is none.
+func TestBodyAheadOfARespawn(t *testing.T) {
+	const number, named = "minecraft:overworld", "minecraft:resource"
+	for _, c := range []struct {
+		what  string
+		ahead time.Duration
+		gone  bool
+		want  bool
+	}{
+		{"behind", -50 * time.Millisecond, false, true},
+		{"just ahead", 50 * time.Millisecond, false, true},
+		{"of the world before", 50 * time.Millisecond, true, false},
+		{"long before", 2 * ahead, false, false},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			bubble(t, func(s *crowd) {
+				ann, bob := s.connect("Ann"), s.connect("Bob")
+				ann.ByNumber = true
+				for p, world := range map[*player]string{ann: number, bob: named} {
+					p.enter("main", p.P)
+					p.Login(p.e, world, 0)
+				}
+				bob.Show(ann.s) // whom she does not see
+				s.pass(2 * time.Second)
+				s.want(bob, ann, false)
+				if c.ahead > 0 {
+					bob.body(ann)
+					s.pass(c.ahead)
+				}
+				ann.Respawn(number, 0)
+				if c.ahead <= 0 {
+					s.pass(-c.ahead)
+					bob.body(ann)
+				}
+				if c.gone {
+					bob.gone(ann)
+				}
+				s.pass(time.Second)
+				s.want(bob, ann, c.want)
+				s.consistent()
+			})
+		})
+	}
+}
+
 // Acceptance 20: a thousand sessions with all entries and 60 bodies each are below 2 MB, a body event below 1 µs.
 func TestVisibility20Memory(t *testing.T) {
 	before := heap()
