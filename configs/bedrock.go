@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// Bedrock is about players of Bedrock Edition, for whom Geyser translates in front of Earshot.
+// Bedrock holds the settings for players of Bedrock Edition; Geyser translates for them in front of Earshot.
 type Bedrock struct {
 	KeyFile string   `yaml:"key-file"` // Floodgate's key.pem; empty: they are refused
 	Trusted []string `yaml:"trusted"`  // networks that Geyser connects from
 	Prefix  string   `yaml:"prefix"`   // of their names
 }
 
-// checkBedrock is the part of check about them.
+// checkBedrock checks them.
 func (l *Loaded) checkBedrock(p *problems) {
 	b := &l.Bedrock
 	trusted, err := Prefixes(b.Trusted)

@@ -10,10 +10,10 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// restart are the keys, or sections, whose change is for the next start. All others are in force with a reload.
+// restart lists the keys, or sections, whose changes wait for the next start. All others are in force with a reload.
 var restart = []string{"listen", "state"}
 
-// NeedsRestart tells whether a change of a key, given as its path, is for the next start.
+// NeedsRestart tells whether a change of a key, given as its path, waits for the next start.
 func NeedsRestart(key string) bool {
 	return slices.ContainsFunc(restart, func(k string) bool { return key == k || strings.HasPrefix(key, k+".") })
 }
@@ -25,13 +25,13 @@ type Change struct {
 	Restart  bool   // the new value is not in force before the next start
 }
 
-// String is the change as an administrator reads it.
+// String returns the change as an administrator reads it.
 func (c Change) String() string {
 	switch {
 	case c.Restart:
 		return fmt.Sprintf("%s: still %s, %s needs a restart", c.Key, c.Old, c.New)
 	case c.Old == c.New:
-		return c.Key + ": changed" // what is hidden, or too long to show where it differs
+		return c.Key + ": changed" // the value is hidden, or too long to show where it differs
 	case c.Old == "":
 		return fmt.Sprintf("%s: added, %s", c.Key, c.New)
 	case c.New == "":
@@ -40,7 +40,7 @@ func (c Change) String() string {
 	return fmt.Sprintf("%s: %s → %s", c.Key, c.Old, c.New)
 }
 
-// Changes lists what changes from one configuration to another one, in the order of the keys' names.
+// Changes lists the changes from one configuration to another one, in the order of the keys' names.
 func Changes(from, to *Config) []Change {
 	var all []Change
 	compare("", reflect.ValueOf(from).Elem(), reflect.ValueOf(to).Elem(), &all)
@@ -48,7 +48,7 @@ func Changes(from, to *Config) []Change {
 	return all
 }
 
-// Keep gives the keys that need a restart the values they have in a configuration that is in force.
+// Keep gives the keys that need a restart their values in a configuration that is in force.
 func (c *Config) Keep(now *Config) {
 	for _, key := range restart {
 		field(reflect.ValueOf(c).Elem(), key).Set(field(reflect.ValueOf(now).Elem(), key))
@@ -105,14 +105,14 @@ func compare(key string, from, to reflect.Value, all *[]Change) {
 	}
 }
 
-// maxShown is how much of a value is shown, in characters.
+// maxShown bounds the shown part of a value, in characters.
 const maxShown = 60
 
 // show writes a value on one line, as the file would have it.
 func show(v reflect.Value) string {
 	b, err := yaml.MarshalWithOptions(v.Interface(), yaml.Flow(true), yaml.JSON())
 	if err != nil {
-		return "?" // of plain data: only a broken build gets here
+		return "?" // for plain data only a broken build gets here
 	}
 	text := []rune(strings.Join(strings.Fields(string(b)), " "))
 	if len(text) > maxShown {

@@ -39,11 +39,10 @@ func (l *Loaded) paths(dir string) {
 		h.Icon = path(h.Icon)
 		l.Hosts[name] = h
 	}
-	l.Voice.Sounds = under(dir, l.Voice.Sounds) // whose files are no part of the configuration
+	l.Voice.Sounds = under(dir, l.Voice.Sounds) // its files are no part of the configuration
 }
 
-// secrets reads the secret files and fills in what servers take from the
-// global forwarding.
+// secrets reads the secret files and completes servers from the global forwarding.
 func (l *Loaded) secrets(p *problems, dir string) {
 	read := func(key string, secret *Secret, file string) {
 		if file == "" || *secret != "" {
@@ -76,7 +75,7 @@ func (l *Loaded) secrets(p *problems, dir string) {
 	}
 }
 
-// CheckAddress says what keeps a text from being the host:port of a listener or a server.
+// CheckAddress returns what keeps a text from being the host:port of a listener or a server.
 func CheckAddress(value string) error {
 	host, port, err := net.SplitHostPort(value)
 	if err != nil {
@@ -91,7 +90,7 @@ func CheckAddress(value string) error {
 	return nil
 }
 
-// check finds what is wrong, section by section.
+// check finds the mistakes, section by section.
 func (l *Loaded) check(p *problems) {
 	p.address("listen", l.Listen)
 	p.link("session-server", l.SessionServer)
@@ -153,7 +152,7 @@ func (l *Loaded) checkTry(p *problems) {
 	l.known(p, "try", l.Try)
 }
 
-// known wants names of servers.
+// known checks that names are those of servers.
 func (l *Loaded) known(p *problems, key string, names []string) {
 	for _, name := range names {
 		if _, ok := l.server(name); !ok {
@@ -162,7 +161,7 @@ func (l *Loaded) known(p *problems, key string, names []string) {
 	}
 }
 
-// checkStatus checks what the server list shows.
+// checkStatus checks the server list entry.
 func (l *Loaded) checkStatus(p *problems) {
 	p.oneOf("status.sample", l.Status.Sample, "off", "players", "lines")
 	if l.Status.MaxPlayers < 0 {
@@ -229,8 +228,7 @@ func (c *Config) server(name string) (Server, bool) {
 	return Server{}, strings.EqualFold(name, LimboName)
 }
 
-// public says whether an address can be reached from elsewhere, as far as its
-// text tells.
+// public tells whether an address can be reached from elsewhere, as far as its text tells.
 func public(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

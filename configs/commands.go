@@ -1,16 +1,16 @@
 package configs
 
-// Commands are the proxy's own: /server and so on.
+// Commands holds the settings of the proxy's own commands: /server and so on.
 type Commands struct {
 	Announce             bool                `yaml:"announce"` // among those that the game completes
 	Hubs                 []string            `yaml:"hubs"`     // servers that /hub goes to; empty: there is no /hub
 	Aliases              map[string][]string `yaml:"aliases"`  // other names of commands
 	Rate                 Rate                `yaml:"rate"`     // of each player
 	Completions          Rate                `yaml:"completions"`
-	KickAfter            int                 `yaml:"kick-after"`             // so many over a rate within a minute; 0: never
+	KickAfter            int                 `yaml:"kick-after"`             // excess within a minute; 0: never
 	CompletionsKickAfter int                 `yaml:"completions-kick-after"` // the same of completions alone
-	Strict               bool                `yaml:"strict-chat"`            // who signed an argument of one is disconnected
-	Record               bool                `yaml:"record"`                 // who gave which command is logged
+	Strict               bool                `yaml:"strict-chat"`            // disconnect who signed an argument
+	Record               bool                `yaml:"record"`                 // log the commands and who gave them
 }
 
 func defaultCommands() Commands {
@@ -23,8 +23,8 @@ func defaultPermissions() Permissions {
 	return Permissions{Groups: map[string]PermissionGroup{}, Players: map[string]PermissionPlayer{}, Operators: map[int]string{}}
 }
 
-// checkCommands checks what concerns commands and BungeeCord's channel. Permissions and aliases are checked by those
-// who compile them.
+// checkCommands checks the settings of commands and of BungeeCord's channel. Permissions and aliases are checked where
+// they are compiled.
 func (l *Loaded) checkCommands(p *problems) {
 	l.known(p, "commands.hubs", l.Commands.Hubs)
 	if l.Commands.KickAfter < 0 {

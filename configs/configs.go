@@ -1,6 +1,5 @@
-// Package configs is everything an administrator can set: one YAML file, read
-// strictly, each key also an EARSHOT_… variable, with defaults under which the
-// program runs with no file at all.
+// Package configs is everything an administrator can set: one YAML file, read strictly, each key also an EARSHOT_…
+// variable, with defaults under which the program runs with no file at all.
 //
 // It knows no other package of ours; bridge/network translates its values.
 package configs
@@ -38,12 +37,12 @@ type Config struct {
 	Permissions   Permissions       `yaml:"permissions"`
 	BungeeCord    string            `yaml:"bungeecord"` // full, self, off
 	Bedrock       Bedrock           `yaml:"bedrock"`
-	Languages     string            `yaml:"languages"` // folder of files with what players are told
+	Languages     string            `yaml:"languages"` // folder of files with the texts for players
 	Voice         Voice             `yaml:"voice"`
 	State         State             `yaml:"state"`
 	TLS           TLS               `yaml:"tls"`
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
-	HTTPProxies   []string          `yaml:"http-proxies"` // networks of reverse proxies that name the client in a header
+	HTTPProxies   []string          `yaml:"http-proxies"` // of reverse proxies that name the client in a header
 	Admin         Admin             `yaml:"admin"`
 	Compression   Compression       `yaml:"compression"`
 	Limits        Limits            `yaml:"limits"`
@@ -62,7 +61,7 @@ type Server struct {
 	SecretFile string `yaml:"secret-file,omitempty"`
 	SendProxy  bool   `yaml:"send-proxy-protocol,omitempty"`
 	BungeeCord string `yaml:"bungeecord,omitempty"`     // empty: the global one
-	Floodgate  bool   `yaml:"floodgate,omitempty"`      // pass on what Geyser says of players of Bedrock Edition
+	Floodgate  bool   `yaml:"floodgate,omitempty"`      // pass on Geyser's data about players of Bedrock Edition
 	Transfers  string `yaml:"transfers,omitempty"`      // allow, refuse; empty: as server-transfers
 	Cookies    string `yaml:"cookies,omitempty"`        // allow, refuse; empty: as server-cookies
 	Visibility string `yaml:"visibility,omitempty"`     // seen, tab-list, everyone; empty: voice.visibility
@@ -70,7 +69,7 @@ type Server struct {
 	Restricted bool   `yaml:"restricted,omitempty"`     // players need the permission earshot.server.NAME
 }
 
-// UnmarshalYAML takes an address alone, too, for a server with nothing else to say.
+// UnmarshalYAML also takes an address alone, for a server without other settings.
 func (s *Server) UnmarshalYAML(unmarshal func(any) error) error {
 	if err := unmarshal(&s.Address); err == nil {
 		return nil
@@ -79,14 +78,14 @@ func (s *Server) UnmarshalYAML(unmarshal func(any) error) error {
 	return unmarshal((*fields)(s))
 }
 
-// Forwarding is how a backend learns who a player is.
+// Forwarding says how a backend learns who a player is.
 type Forwarding struct {
 	Mode       string `yaml:"mode"`
 	Secret     Secret `yaml:"secret"`
 	SecretFile string `yaml:"secret-file"`
 }
 
-// Status is what the server list shows.
+// Status holds the server list entry.
 type Status struct {
 	MOTD       string   `yaml:"motd"` // MiniMessage, § or & codes, or JSON
 	Icon       string   `yaml:"icon"` // a 64×64 PNG file, or a data URI
@@ -98,16 +97,16 @@ type Status struct {
 	Cache       Duration `yaml:"passthrough-cache"`
 }
 
-// Limbo is the built-in world.
+// Limbo holds the settings of the built-in world.
 type Limbo struct {
 	Message string `yaml:"message"` // empty: a text of the table, in the player's language; off: none
 }
 
-// Voice is the voice gateway.
+// Voice holds the settings of the voice gateway.
 type Voice struct {
 	Enabled    bool               `yaml:"enabled"`
-	PublicURL  string             `yaml:"public-url"`      // base URL given to clients; empty: the address they joined by
-	Origins    []string           `yaml:"allowed-origins"` // besides the gateway's own host, for browsers
+	PublicURL  string             `yaml:"public-url"`      // base URL for clients; empty: their address
+	Origins    []string           `yaml:"allowed-origins"` // for browsers, in addition to the gateway's own host
 	Range      float64            `yaml:"range"`           // blocks
 	Worlds     map[string]float64 `yaml:"worlds"`          // world or server/world → range
 	Regions    map[string]Region  `yaml:"regions"`         // by name
@@ -120,7 +119,7 @@ type Voice struct {
 
 	Sounds string `yaml:"sounds"` // a directory
 
-	// Who is given whose voice outright.
+	// The voices that players are given outright.
 	Domains map[string][]string `yaml:"domains"` // by name: the UUIDs of players who all hear each other
 	Listens []Listen            `yaml:"listens"`
 	Edges   []Edge              `yaml:"edges"`
@@ -142,22 +141,22 @@ type ACME struct {
 	RootCA    string   `yaml:"root-ca"`   // file, where the system does not trust the directory
 }
 
-// ProxyProtocol is about load balancers in front of Earshot.
+// ProxyProtocol holds the load balancers in front of Earshot.
 type ProxyProtocol struct {
 	Trusted  []string `yaml:"trusted"` // networks that may send a PROXY header
 	Required bool     `yaml:"required"`
 }
 
-// Admin is about /metrics.
+// Admin holds who may read /metrics.
 type Admin struct {
 	Networks []string `yaml:"networks"` // that may read /metrics
-	Hosts    []string `yaml:"hosts"`    // names by which it may be asked for, besides those that are known
+	Hosts    []string `yaml:"hosts"`    // names by which it may be asked for, in addition to the known ones
 }
 
-// Compression is towards the client.
+// Compression holds the compression towards the client.
 type Compression struct {
 	Threshold int `yaml:"threshold"` // bytes; -1 switches it off
-	Level     int `yaml:"level"`     // 1-9, for frames that have to be compressed anew
+	Level     int `yaml:"level"`     // 1-9, for frames that are compressed here
 }
 
 // Rate is a token bucket: so many a second, so many at once.
@@ -166,8 +165,7 @@ type Rate struct {
 	Burst     int     `yaml:"burst"`
 }
 
-// Limits guard what a stranger can cost. Rates count per network: an IPv4 /24,
-// an IPv6 /64.
+// Limits bound what a stranger can cost. Rates count per network: an IPv4 /24, an IPv6 /64.
 type Limits struct {
 	Connections Rate     `yaml:"connections"`
 	Logins      Rate     `yaml:"logins"`
@@ -195,7 +193,7 @@ type Timeouts struct {
 	ConfigAnswer  Duration `yaml:"configuration-answer"`
 }
 
-// Log is how the program reports.
+// Log says how the program reports.
 type Log struct {
 	Level     string `yaml:"level"`  // debug, info, warn, error
 	Format    string `yaml:"format"` // text, json
@@ -245,7 +243,7 @@ func (d Duration) MarshalYAML() (any, error) { return time.Duration(d).String(),
 // LimboName is the built-in world's server name.
 const LimboName = "limbo"
 
-// Default is the configuration of a program without a file.
+// Default returns the configuration of a program without a file.
 func Default() Config {
 	s := func(n float64) Duration { return Duration(n * float64(time.Second)) }
 	return Config{

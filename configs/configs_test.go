@@ -27,8 +27,7 @@ func TestShippedSampleIsTheDefaults(t *testing.T) {
 	}
 }
 
-// Each file of testdata/bad has the wanted message in its first line, behind
-// "# error: ".
+// Each file of testdata/bad has the wanted message in its first line, behind "# error: ".
 func TestBadFilesAreOneLineThatHelps(t *testing.T) {
 	files, _ := filepath.Glob("testdata/bad/*.yml")
 	if len(files) < 10 {

@@ -2,20 +2,20 @@ package configs
 
 import "time"
 
-// Fallback is how players whom no server has find one: newcomers, and those who lost theirs.
+// Fallback says how players without a server find one: newcomers, and those who lost theirs.
 type Fallback struct {
 	Strategy  string   `yaml:"strategy"`         // sequential, random, least-players
 	Attempts  int      `yaml:"attempts"`         // servers in a row; 0: all of the list
 	Within    Duration `yaml:"within"`           // for all of these attempts
 	AfterLoss bool     `yaml:"after-loss"`       // also when a server breaks off without a kick
 	Return    bool     `yaml:"return"`           // out of limbo, when a server is back
-	Moves     float64  `yaml:"moves-per-second"` // players who are brought back or taken off a draining server
+	Moves     float64  `yaml:"moves-per-second"` // players brought back or taken off a draining server
 }
 
-// Health is how servers are judged.
+// Health says how to judge servers.
 type Health struct {
 	Check    string   `yaml:"check"`    // ping, tcp
-	Interval Duration `yaml:"interval"` // 0: only servers that there are doubts about
+	Interval Duration `yaml:"interval"` // 0: only doubtful servers
 	Timeout  Duration `yaml:"timeout"`
 	Failures int      `yaml:"failures"` // in a row, until a server is passed over
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Host is what those get who come by a host name. What it does not say is as for everybody.
+// Host holds the settings for one host name. Left-out settings are as for everybody.
 type Host struct {
 	Try         []string `yaml:"try,omitempty"`
 	Lite        []string `yaml:"lite,omitempty"` // servers that get the connection as it is
@@ -25,7 +25,7 @@ type Host struct {
 // StatusFields are the parts of a status that servers can be asked for; none alone switches that off.
 var StatusFields = []string{"players", "sample", "description", "favicon", "version", "mods", "all", "none"}
 
-// HostStatus is what is shown in the server list by a host name. ok is false when that is the same as for everybody.
+// HostStatus returns the server list entry of a host name. ok is false when that is the same as for everybody.
 func (c *Config) HostStatus(h Host) (s Status, ok bool) {
 	s = c.Status
 	for _, x := range []struct{ own, all *string }{{&h.MOTD, &s.MOTD}, {&h.Icon, &s.Icon}, {&h.Sample, &s.Sample}} {
@@ -47,11 +47,11 @@ func (c *Config) HostStatus(h Host) (s Status, ok bool) {
 	if len(h.Lite) > 0 && len(h.Passthrough) == 0 {
 		s.Passthrough = []string{"all"}
 	}
-	// Which servers are asked depends on the host too.
+	// The host also decides which servers are asked.
 	return s, ok || len(s.Passthrough) > 0 && (len(h.Try) > 0 || len(h.Lite) > 0)
 }
 
-// checkHosts checks what differs by host name, and what is asked of servers.
+// checkHosts checks the settings of host names, and the questions to servers.
 func (l *Loaded) checkHosts(p *problems) {
 	fields := func(key string, list []string) {
 		for _, f := range list {
@@ -112,7 +112,7 @@ func (l *Loaded) checkHosts(p *problems) {
 	}
 }
 
-// noHostName says why nobody can come by a name.
+// noHostName returns why nobody can come by a name.
 func noHostName(name string) string {
 	if _, err := netip.ParseAddr(name); err == nil || name == "*" {
 		return ""

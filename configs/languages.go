@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// texts reads the folder of languages: a file de.yml, or de_at.yml, has the texts of that language by their keys. A folder
-// that is not there is no language.
+// texts reads the folder of languages: a file de.yml, or de_at.yml, has the texts of that language by their keys. A
+// missing folder has no language.
 func (l *Loaded) texts(p *problems, dir string) {
 	if l.Languages == "" {
 		return

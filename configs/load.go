@@ -27,15 +27,15 @@ const FileName = "earshot.yml"
 type Loaded struct {
 	Config
 	File     string   // "" when there was none
-	Warnings []string // not wrong, but not safe either: worth a line at each start
-	Notes    []string // worth one too: probably not what was meant
-	Hints    []string // perhaps not what was meant: for who checks the configuration
-	// Files are those that this was read from, or would have been had they been there: a change of one is a change of the
-	// configuration. Folders stand for what is in them.
+	Warnings []string // safe only in some places: worth a line at each start
+	Notes    []string // worth one too: probably a mistake
+	Hints    []string // perhaps a mistake: for earshot check
+	// Files are those that this was read from, or would have been had they been there: a change of one is a change of
+	// the configuration. Folders stand for their contents.
 	Files []string
 	Texts map[string]map[string]string // of the languages, by tag and key; not checked
-	// Versions are those of the folder versions in the data folder, by number. What their packets and traits are called is
-	// not checked.
+	// Versions are those of the folder versions in the data folder, by number. Names of packets and traits are not
+	// checked.
 	Versions []*Version
 
 	src       *source
@@ -43,15 +43,15 @@ type Loaded struct {
 	whole     bool
 }
 
-// Note adds a note about a key, given as its path, for those who check what Load cannot.
+// Note adds a note about a key, given as its path, for packages that check what Load cannot.
 func (l *Loaded) Note(key, format string, args ...any) {
 	l.Notes = append(l.Notes, l.src.bad(key, format, args...).Error())
 }
 
-// Bad is the error of a key, given as its path, for those who check what Load cannot.
+// Bad returns the error of a key, given as its path, for packages that check what Load cannot.
 func (l *Loaded) Bad(key, format string, args ...any) error { return l.src.bad(key, format, args...) }
 
-// BadText is the error of a text of a language, by its tag and key.
+// BadText returns the error of a text of a language, by its tag and key.
 func (l *Loaded) BadText(tag, key, format string, args ...any) error {
 	src := l.languages[tag]
 	if src == nil {
@@ -60,13 +60,13 @@ func (l *Loaded) BadText(tag, key, format string, args ...any) error {
 	return src.bad(key, format, args...)
 }
 
-// Whole tells whether all of the configuration was read: mistakes in it do not keep the rest from being looked at.
+// Whole tells whether all of the configuration was read. Mistakes in it do not keep the rest from being checked.
 func (l *Loaded) Whole() bool { return l.whole }
 
-// Load reads file (or FileName in dir where that exists, or nothing), lays the environment over it, reads the secret files it
-// names and checks the whole. Relative paths in the file are relative to it. The error is a [Mistake], [Mistakes], or that
-// of a file that cannot be read; each is one line that names the file, the line, the key and what to do. Of what is returned
-// with it only Files count, those that were looked at so far.
+// Load reads file (or FileName in dir where that exists, or nothing), lays the environment over it, reads the secret
+// files it names and checks the whole. Relative paths in the file are relative to it. The error is a [Mistake],
+// [Mistakes], or that of a file that cannot be read; each is one line that names the file, the line, the key and what
+// to do. With an error only the Files of the result count: those that were looked at so far.
 func Load(file, dir string, environ []string) (*Loaded, error) {
 	l := &Loaded{Config: Default()}
 	if file == "" {
@@ -113,11 +113,11 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	return l, nil
 }
 
-// Effective is the configuration as YAML, secrets hidden.
+// Effective returns the configuration as YAML, secrets hidden.
 func (l *Loaded) Effective() string {
 	b, err := yaml.MarshalWithOptions(l.Config, yaml.IndentSequence(true))
 	if err != nil {
-		return err.Error() // of plain data: only a broken build gets here
+		return err.Error() // for plain data only a broken build gets here
 	}
 	return string(b)
 }
@@ -127,11 +127,11 @@ func exists(file string) bool {
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
-// maxMistakes bounds how many values that cannot be read are looked for.
+// maxMistakes bounds the unreadable values that are looked for.
 const maxMistakes = 100
 
-// read makes a value of a text, which has been parsed, beginning with what def gives. A value in it that cannot be read, or
-// a key that there is not, is a problem, and the rest is read without it.
+// read makes a value of a parsed text, over the defaults of def. An unreadable value, or an unknown key, is a problem,
+// and the rest is read without it.
 func read[T any](p *problems, text []byte, def func() T) T {
 	out := def()
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -155,7 +155,7 @@ func read[T any](p *problems, text []byte, def func() T) T {
 	return out
 }
 
-// tokenOf is where an error of the library is.
+// tokenOf returns the place of an error of the library.
 func tokenOf(err error) *token.Token {
 	if any := yaml.Error(nil); errors.As(err, &any) {
 		return any.GetToken()
@@ -167,7 +167,7 @@ func tokenOf(err error) *token.Token {
 type source struct {
 	name string
 	tree *ast.File
-	root reflect.Type // of what the text is; nil: a whole Config
+	root reflect.Type // of the text; nil: a whole Config
 }
 
 func (s *source) at(t *token.Token) string {
@@ -180,7 +180,7 @@ func (s *source) at(t *token.Token) string {
 	return fmt.Sprintf("%s:%d: ", s.name, t.Position.Line)
 }
 
-// parse reads what the text is made of. Where it is no YAML at all nothing else can be said of it.
+// parse parses the text. If it is no YAML at all, nothing else can be said of it.
 func (s *source) parse(text []byte) error {
 	var err error
 	if s.tree, err = parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey()); err == nil {
@@ -195,7 +195,7 @@ func (s *source) parse(text []byte) error {
 	return m
 }
 
-// nearKey is the path to the last key at or above a line, by how far lines are indented.
+// nearKey returns the path to the last key at or above a line, by how far lines are indented.
 func nearKey(text []byte, line int) string {
 	lines := strings.Split(string(text), "\n")
 	var path []string
@@ -213,7 +213,7 @@ func nearKey(text []byte, line int) string {
 
 var keyLine = regexp.MustCompile(`^(\s*)(?:- )?["']?([\w.*-]+)["']?\s*:(?:\s|$)`)
 
-// bad is the error of one key, given as its path: voice.range, or hosts."example.net".try where a key has dots.
+// bad returns the error of one key, given as its path: voice.range, or hosts."example.net".try where a key has dots.
 func (s *source) bad(key, format string, args ...any) *Mistake {
 	var at *token.Token
 	if s.tree != nil {
@@ -225,7 +225,7 @@ func (s *source) bad(key, format string, args ...any) *Mistake {
 			}
 			parts = append(parts, strings.FieldsFunc(part, func(r rune) bool { return r == '.' })...)
 		}
-		for ; len(parts) > 0; parts = parts[:len(parts)-1] { // of a key that is not there, the section that it is not in
+		for ; len(parts) > 0; parts = parts[:len(parts)-1] { // a missing key is reported at the section that lacks it
 			b := (&yaml.PathBuilder{}).Root()
 			for _, part := range parts {
 				b = b.Child(part)
@@ -239,7 +239,7 @@ func (s *source) bad(key, format string, args ...any) *Mistake {
 	return s.mistake(at, key, "%s: %w", key, fmt.Errorf(format, args...))
 }
 
-// mistake is an error at a token, nil: anywhere.
+// mistake returns an error at a token; nil: anywhere.
 func (s *source) mistake(at *token.Token, key, format string, args ...any) *Mistake {
 	m := &Mistake{File: s.name, Key: key}
 	if at != nil && at.Position != nil && s.name != "" {
@@ -303,7 +303,7 @@ func (s *source) explain(err error) *Mistake {
 			message += ": indent with spaces"
 		}
 		path, _ := s.where(any.GetToken())
-		if strings.HasPrefix(message, "mapping key ") { // that is there twice, and named
+		if strings.HasPrefix(message, "mapping key ") { // named twice
 			return s.mistake(any.GetToken(), path, "%s", message)
 		}
 		return s.mistake(any.GetToken(), path, "%s%s", named(path), message)
@@ -328,7 +328,7 @@ func formOf(of reflect.Type, value string) string {
 	return "write a " + plain(of)
 }
 
-// looksLikeTOML tells whether the text is that of another program's settings.
+// looksLikeTOML tells whether the text is another program's settings.
 func looksLikeTOML(tree *ast.File) bool {
 	if tree == nil || len(tree.Docs) == 0 || tree.Docs[0].Body == nil {
 		return false
@@ -353,7 +353,7 @@ func plain(t reflect.Type) string {
 	return t.String()
 }
 
-// keys are all key names below t.
+// keys returns all key names below t.
 func keys(t reflect.Type) []string {
 	var out []string
 	switch t.Kind() {
@@ -368,7 +368,7 @@ func keys(t reflect.Type) []string {
 	return out
 }
 
-// nearest is the candidate within a third of the word's length in edits.
+// nearest returns the candidate within a third of the word's length in edits.
 func nearest(word string, candidates []string) string {
 	best, limit := "", len(word)/3+2
 	for _, c := range candidates {
@@ -401,8 +401,7 @@ func distance(a, b string) int {
 // Prefix starts every environment variable of ours.
 const Prefix = "EARSHOT_"
 
-// Variables are the environment variables: one per key, sections included,
-// whose value is then YAML.
+// Variables returns the environment variables: one per key, sections included, whose value is then YAML.
 func Variables() []string {
 	var out []string
 	walk(reflect.ValueOf(&Config{}).Elem(), Prefix[:len(Prefix)-1], "", func(name, _ string, _ reflect.Value) { out = append(out, name) })
@@ -422,9 +421,8 @@ func walk(v reflect.Value, name, path string, fn func(name, path string, field r
 	}
 }
 
-// overlay lays the environment over c. A name of ours that is no key is a
-// note and not an error: orchestrators inject EARSHOT_PORT and the like for
-// a service of that name.
+// overlay lays the environment over c. An unknown name with our prefix is a note and not an error: orchestrators inject
+// EARSHOT_PORT and the like for a service of that name.
 func overlay(p *problems, c *Config, environ []string) (notes []string) {
 	env := map[string]string{}
 	for _, kv := range environ {

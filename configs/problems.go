@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Mistake is one thing that is wrong with a configuration: its error names the file, the line and the key, and says what to do.
+// Mistake is one mistake in a configuration: its error names the file, the line and the key, and says what to do.
 type Mistake struct {
 	File string // empty: in none
 	Line int    // 0: in none of its lines
@@ -21,11 +21,11 @@ type Mistake struct {
 // Error implements error.
 func (m *Mistake) Error() string { return m.err.Error() }
 
-// Unwrap returns what is behind it, such as a file that is not there.
+// Unwrap returns the cause, such as a file that is not there.
 func (m *Mistake) Unwrap() error { return errors.Unwrap(m.err) }
 
-// Mistakes are all that is wrong with a configuration, by files and lines. Its error is the first of them and how many more there are,
-// for a place that has one line.
+// Mistakes are all mistakes in a configuration, by files and lines. The error shows the first of them and how many more
+// there are, for a place that has one line.
 type Mistakes []error
 
 // Error implements error.
@@ -36,8 +36,8 @@ func (m Mistakes) Error() string {
 // Unwrap returns them all.
 func (m Mistakes) Unwrap() []error { return m }
 
-// Join makes one error of several: nil of none, the only one of one, or Mistakes without what is there twice, by
-// files and lines. What is in none is behind the others.
+// Join makes one error of several: nil of none, the only one of one, or else Mistakes, by files and lines and each
+// once. Those without a file come last.
 func Join(all ...error) error {
 	place := func(err error) (file string, line int) {
 		if m := (*Mistake)(nil); errors.As(err, &m) && m.File != "" {
@@ -68,15 +68,15 @@ func Join(all ...error) error {
 	return out
 }
 
-// problems collects what is wrong with a configuration, and what is not safe.
+// problems collects the mistakes in a configuration, and warnings.
 type problems struct {
 	src      *source
 	all      []error
-	unread   []string // keys whose values could not be read: what follows from that is no mistake of its own
+	unread   []string // keys with unreadable values: consequences of that are no mistakes of their own
 	warnings []string
 }
 
-// add notes an error that has its place already. The key that it is about could not be read.
+// add notes an error that has its place already. Its key could not be read.
 func (p *problems) add(err error, key string) {
 	p.all = append(p.all, err)
 	if key != "" {
@@ -84,34 +84,34 @@ func (p *problems) add(err error, key string) {
 	}
 }
 
-// bad notes what is wrong about a key, given as its path: see [source.bad].
+// bad notes a mistake at a key, given as its path: see [source.bad].
 func (p *problems) bad(key, format string, args ...any) {
 	if !slices.ContainsFunc(p.unread, func(u string) bool { return Related(u, key) }) {
 		p.all = append(p.all, p.src.bad(key, format, args...))
 	}
 }
 
-// Related tells whether two keys are one, or one is in the section that the other one is.
+// Related tells whether two keys are one, or one is in the other's section.
 func Related(a, b string) bool {
 	a, b = strings.ReplaceAll(a, `"`, "")+".", strings.ReplaceAll(b, `"`, "")+"."
 	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
 }
 
-// warn notes what is not wrong but not safe; nothing when it is empty.
+// warn adds a warning; an empty text adds nothing.
 func (p *problems) warn(text string) {
 	if text != "" {
 		p.warnings = append(p.warnings, text)
 	}
 }
 
-// oneOf wants one of a few words.
+// oneOf checks that a value is one of a few words.
 func (p *problems) oneOf(key, value string, words ...string) {
 	if !slices.Contains(words, value) {
 		p.bad(key, "%q is not one of %s", value, strings.Join(words, ", "))
 	}
 }
 
-// networks wants addresses and networks, and warns of those that are everybody.
+// networks checks addresses and networks, and warns of those that hold everybody.
 func (p *problems) networks(key string, list []string) {
 	all, err := Prefixes(list)
 	if err != nil {
@@ -120,14 +120,14 @@ func (p *problems) networks(key string, list []string) {
 	p.warn(trust(key, all))
 }
 
-// address wants host:port.
+// address checks a host:port.
 func (p *problems) address(key, value string) {
 	if err := CheckAddress(value); err != nil {
 		p.bad(key, "%w", err)
 	}
 }
 
-// link wants a base URL.
+// link checks a base URL.
 func (p *problems) link(key, value string) {
 	u, err := url.Parse(value)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -135,14 +135,14 @@ func (p *problems) link(key, value string) {
 	}
 }
 
-// rate wants a token bucket that lets something through.
+// rate checks that a token bucket lets something through.
 func (p *problems) rate(key string, r Rate) {
 	if !(r.PerSecond > 0) || r.Burst < 1 {
 		p.bad(key, "per-second must be above 0 and burst at least 1")
 	}
 }
 
-// reachable wants an address that somebody can be reached at.
+// reachable checks that an address can be reached.
 func (p *problems) reachable(key, value string) {
 	p.address(key, value)
 	if _, port, err := net.SplitHostPort(value); err == nil {

@@ -62,8 +62,8 @@ var manyWant = []string{
 	`environment variable EARSHOT_VOICE_SHOUT: "loudly" is not a number`,
 }
 
-// TestEveryMistakeIsNamed: all mistakes of a file come at once, by lines, each with its key and what to do, and what follows
-// from one is no second one.
+// TestEveryMistakeIsNamed: all mistakes of a file come at once, by lines, each with its key and what to do, and what
+// follows from one is no second one.
 func TestEveryMistakeIsNamed(t *testing.T) {
 	f := filepath.Join(t.TempDir(), FileName)
 	if err := os.WriteFile(f, []byte(many), 0o600); err != nil {

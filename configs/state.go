@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// State is where what lasts is kept: mutes, persistent groups, speakers and what was declared.
+// State says where lasting state is kept: mutes, persistent groups, speakers and declarations.
 type State struct {
 	URL             URLs   `yaml:"url"`              // of an existing NATS with JetStream, or several; empty: none
 	CredentialsFile string `yaml:"credentials-file"` // of a NATS user
@@ -19,13 +19,13 @@ type State struct {
 	Certificate     string `yaml:"certificate"` // files of our own, where the server asks for one
 	Key             string `yaml:"key"`
 	Replicas        int    `yaml:"replicas"` // of each record in a cluster
-	Names           int    `yaml:"names"`    // of players who were here that are remembered; 0: none
+	Names           int    `yaml:"names"`    // remembered players who were here; 0: none
 }
 
-// maxNames bounds the memory that names take.
+// maxNames bounds the memory for names.
 const maxNames = 1_000_000
 
-// URLs are addresses, separated by commas, that may have users and passwords in them, which never print.
+// URLs are addresses, separated by commas. They may have users and passwords in them, which never print.
 type URLs string
 
 // String hides users and passwords.
@@ -37,7 +37,7 @@ func (s URLs) String() string {
 	for raw := range strings.SplitSeq(string(s), ",") {
 		u, err := url.Parse(strings.TrimSpace(raw))
 		if err != nil || u.Host == "" {
-			return hidden // nobody knows what is in it
+			return hidden // nobody knows its contents
 		}
 		if u.User != nil {
 			u.User = url.User("hidden")
@@ -53,7 +53,7 @@ func (s URLs) GoString() string { return s.String() }
 // MarshalYAML hides users and passwords.
 func (s URLs) MarshalYAML() (any, error) { return s.String(), nil }
 
-// checkState checks what concerns the state. It says nothing of what a URL is that cannot be read: it may be a password.
+// checkState checks the section. It does not show a URL that cannot be read: it may be a password.
 func (l *Loaded) checkState(p *problems) {
 	s := &l.State
 	if s.URL != "" {

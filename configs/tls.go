@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// check looks at where certificates come from.
+// check checks the sources of certificates.
 func (t *TLS) check(p *problems) {
 	if (t.Certificate == "") != (t.Key == "") {
 		p.bad("tls", "needs both certificate and key")

@@ -20,11 +20,11 @@ import (
 // VersionsName is the folder in the data folder whose files add versions of the game, or mend some.
 const VersionsName = "versions"
 
-// Version is one of these files: a version by its protocol number. What is left out is as in the version it is like.
+// Version is one of these files: a version by its protocol number. Left-out parts are as in the version it is like.
 type Version struct {
 	File string `yaml:"-"`
 
-	Protocol int      `yaml:"protocol"` // 0: as the file is called
+	Protocol int      `yaml:"protocol"` // 0: by the file's name
 	Names    []string `yaml:"names"`
 	Like     int      `yaml:"like"` // 0: its own number, or the newest one
 	// Packets has the ids, in our form ("play/clientbound" → "keep_alive" → 44) or in that of the packets.json that the
@@ -48,7 +48,7 @@ func LoadVersions(dir string) (*Loaded, error) {
 // maxVersionFile bounds such a file, in bytes. A report of the game has some 30 kB.
 const maxVersionFile = 1 << 20
 
-// versions reads the folder. Files that do not end in .json are none of ours.
+// versions reads the folder. It ignores files that do not end in .json.
 func (l *Loaded) versions(p *problems, dir string) {
 	folder := filepath.Join(dir, VersionsName)
 	l.Files = append(l.Files, folder)
@@ -98,8 +98,8 @@ func readBounded(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// ParseVersion reads the text of a file, whose name is for errors and, where the text says no number, for that: 900.json,
-// or 900-whatever.json. The text may be a packets.json of the game as it is.
+// ParseVersion reads the text of a file. name, 900.json or 900-whatever.json, is for errors and gives the number where
+// the text has none. The text may be a packets.json of the game as it is.
 func ParseVersion(name string, text []byte) (*Version, error) {
 	src, v := &source{name: name}, &Version{File: name}
 	var err error

@@ -20,7 +20,7 @@ type Region struct {
 	Priority int        `yaml:"priority,omitempty"` // the highest decides, then the smallest region
 }
 
-// Groups is about players who talk among themselves.
+// Groups holds the settings of groups: players who talk among themselves.
 type Groups struct {
 	Enabled    bool     `yaml:"enabled"`
 	Max        int      `yaml:"max-groups"`  // 0: no limit
@@ -29,7 +29,7 @@ type Groups struct {
 	Passwords  bool     `yaml:"passwords"`
 	Persistent bool     `yaml:"persistent"`
 	Owned      int      `yaml:"max-persistent"` // of one owner; 0: no limit
-	UnusedDays int      `yaml:"unused-days"`    // after which a persistent one ends; 0: never
+	UnusedDays int      `yaml:"unused-days"`    // days without use after which a persistent one ends; 0: never
 }
 
 // Listen lets a player hear a domain without being heard by it.
@@ -38,16 +38,16 @@ type Listen struct {
 	Domain   string `yaml:"domain"`
 }
 
-// Edge lets a player hear one other.
+// Edge lets one player hear one other.
 type Edge struct {
-	Talker   string `yaml:"speaker"` // UUIDs
+	Talker   string `yaml:"speaker"` // UUIDs; the key is older than the word talker
 	Listener string `yaml:"listener"`
 }
 
-// VoicePath is what clients add to the base URL.
+// VoicePath is the path that clients add to the base URL.
 const VoicePath = "/voice"
 
-// BaseURL reads [Voice.PublicURL] and gives it as clients are told: http or https, without a slash at the end.
+// BaseURL reads [Voice.PublicURL] and returns it as clients are told: http or https, without a slash at the end.
 func BaseURL(text string) (string, error) {
 	form := fmt.Errorf("%q is no base URL: write http://host:port or https://host", text)
 	u, err := url.Parse(strings.TrimSpace(text))
@@ -92,13 +92,13 @@ var GroupTypes = []string{"normal", "open", "isolated"}
 // maxUnused is ten years, in days.
 const maxUnused = 3653
 
-// maxRange is the farthest that a voice carries, in blocks, and maxTier what a tier may multiply that by.
+// maxRange bounds how far a voice carries, in blocks, and maxTier a tier's factor for that.
 const (
 	maxRange = 1024
 	maxTier  = 16
 )
 
-// checkVoice checks voice.
+// checkVoice checks the section.
 func (l *Loaded) checkVoice(p *problems) {
 	v := &l.Voice
 	if v.PublicURL != "" {

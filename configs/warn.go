@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// everybody tells whether a network is so wide that it is meant for all there are.
+// everybody tells whether a network is so wide that it must be meant for all.
 func everybody(p netip.Prefix) bool { return p.Bits() <= 3 }
 
-// trusting says what it means that a list of networks has everybody in it.
+// trusting says what follows when a list of networks holds everybody.
 var trusting = map[string]string{
 	"proxy-protocol.trusted": "anybody can pretend to have any address: name the load balancers alone",
 	"http-proxies":           "anybody can pretend to be local: name the reverse proxies alone",
@@ -22,7 +22,7 @@ var trusting = map[string]string{
 	"bedrock.trusted":        "takes Floodgate's data from everywhere: name Geyser's address alone",
 }
 
-// trust is a warning for a list of networks under key that trusts everybody; empty when it does not.
+// trust returns a warning for a list of networks under key that trusts everybody, else nothing.
 func trust(key string, list []netip.Prefix) string {
 	i := slices.IndexFunc(list, everybody)
 	if i < 0 {
@@ -35,7 +35,7 @@ func trust(key string, list []netip.Prefix) string {
 	return fmt.Sprintf("%s has %s in it: %s", key, list[i], why)
 }
 
-// readable is a warning for a file with something secret in it that everybody on the machine can read, empty otherwise.
+// readable returns a warning for a secret file that everybody on the machine can read, else nothing.
 func readable(file, what string) string {
 	if file == "" || runtime.GOOS == "windows" {
 		return ""
@@ -59,7 +59,7 @@ func (c *Config) secretsInside() bool {
 	return false
 }
 
-// warn finds what is not wrong but not safe, and what is probably not what was meant. The configuration has been checked.
+// warn finds unsafe settings and probable mistakes. The configuration has been checked.
 func (l *Loaded) warn(src *source) (warnings, notes []string) {
 	note := func(key, format string, args ...any) { notes = append(notes, src.bad(key, format, args...).Error()) }
 	for _, w := range []string{
@@ -76,7 +76,7 @@ func (l *Loaded) warn(src *source) (warnings, notes []string) {
 	return warnings, notes
 }
 
-// warnForwarding is about servers that are told nothing of who a player is.
+// warnForwarding warns of servers that never learn who a player is.
 func (l *Loaded) warnForwarding(warnings *[]string, note func(key, format string, args ...any)) {
 	var none []string
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
@@ -96,7 +96,7 @@ func (l *Loaded) warnForwarding(warnings *[]string, note func(key, format string
 	}
 }
 
-// listed tells whether any list has a server, and onlyLite whether all that have it are lists of lite routes.
+// listed tells whether any list has a server, and onlyLite whether all such lists are of lite routes.
 func (l *Loaded) listed(name string) (try, lite bool) {
 	has := func(list []string) bool {
 		return slices.ContainsFunc(list, func(s string) bool { return strings.EqualFold(s, name) })
@@ -113,7 +113,7 @@ func (l *Loaded) onlyLite(name string) bool {
 	return lite && !try
 }
 
-// warnLists is about servers to which nobody is sent.
+// warnLists notes servers to which nobody is sent.
 func (l *Loaded) warnLists(note func(key, format string, args ...any)) {
 	var lost []string
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
@@ -130,7 +130,7 @@ func (l *Loaded) warnLists(note func(key, format string, args ...any)) {
 	}
 }
 
-// worlds are those of the game, and folders what people call them by what they know from elsewhere.
+// worlds are the game's, and folders are other programs' names for them.
 var (
 	worlds  = []string{"overworld", "the_nether", "the_end"}
 	folders = map[string]string{
@@ -140,7 +140,7 @@ var (
 	}
 )
 
-// warnWorlds is about ranges of worlds that no server can have, and of servers that there are not.
+// warnWorlds notes ranges of worlds that no server can have, and of unknown servers.
 func (l *Loaded) warnWorlds(note func(key, format string, args ...any)) {
 	names := append(slices.Sorted(maps.Keys(l.Servers)), LimboName)
 	look := func(key, name string) {
@@ -160,7 +160,8 @@ func (l *Loaded) warnWorlds(note func(key, format string, args ...any)) {
 				return (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune("_.-"+more, r)
 			})
 		}
-		// What plugins name is in the game's own namespace, too: only what is surely meant for one of the game's is a mistake.
+		// Plugins may name worlds in the game's own namespace, too: only a name that surely means one of the game's is
+		// a mistake.
 		meant := folders[strings.ToLower(strings.ReplaceAll(strings.ReplaceAll(path, " ", "_"), "'", ""))]
 		for _, w := range worlds {
 			if d := distance(strings.ToLower(path), w); d > 0 && d <= 2 && !strings.ContainsAny(path, "0123456789") {
@@ -182,7 +183,7 @@ func (l *Loaded) warnWorlds(note func(key, format string, args ...any)) {
 	}
 }
 
-// didYouMean is the end of a sentence about a word that is unknown: the word that it is nearly, if there is one.
+// didYouMean returns the end of a sentence about an unknown word: the word that it nearly is, if there is one.
 func didYouMean(word string, candidates []string) string {
 	if near := nearest(word, candidates); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
@@ -190,5 +191,5 @@ func didYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// Nearest is the candidate that a mistyped word is nearly, empty if none is.
+// Nearest returns the candidate that a mistyped word nearly is, empty if none is.
 func Nearest(word string, candidates []string) string { return nearest(word, candidates) }

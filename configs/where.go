@@ -8,8 +8,8 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// where finds a key or a value of the file by its token: the path to it as people write it, and the type of the section
-// that it stands in, nil where that is none of ours. The tokens may be those of another reading of the same text.
+// where finds a key or a value of the file by its token: the path to it as people write it, and the type of its
+// section, nil where that is none of ours. The tokens may be those of another reading of the same text.
 func (s *source) where(t *token.Token) (path string, section reflect.Type) {
 	if s.tree == nil || t == nil || t.Position == nil {
 		return "", nil
@@ -78,7 +78,7 @@ func search(n ast.Node, of reflect.Type, path []string, at *token.Position) (key
 	return nil, nil, false
 }
 
-// child is the type of what stands under a key of a type, nil if none of ours does.
+// child returns the type of what stands under a key of a type, nil if none of ours does.
 func child(of reflect.Type, key string) reflect.Type {
 	if of == nil {
 		return nil
@@ -96,7 +96,7 @@ func child(of reflect.Type, key string) reflect.Type {
 	return nil
 }
 
-// own are the keys of a section alone.
+// own returns the keys of a section alone.
 func own(section reflect.Type) (out []string) {
 	if section == nil || section.Kind() != reflect.Struct {
 		return nil
@@ -108,7 +108,7 @@ func own(section reflect.Type) (out []string) {
 	return out
 }
 
-// prune takes the innermost key with its value out of a tree that has something at a position, and tells whether there was
+// prune takes the innermost key with its value that stands at a position out of a tree, and tells whether there was
 // one.
 func prune(n ast.Node, at *token.Position) bool {
 	switch n := n.(type) {

@@ -52,8 +52,7 @@ func earshot(t *testing.T, environ []string, args ...string) (status int, stdout
 	return cmd.ProcessState.ExitCode(), out.String(), complaint.String()
 }
 
-// TestMistakes: whoever does something wrong is told in one line what it is, and
-// nothing is started by halves.
+// TestMistakes: whoever does something wrong is told in one line what it is, and nothing is started by halves.
 func TestMistakes(t *testing.T) {
 	dir := t.TempDir()
 	put := func(name, text string) string {
@@ -172,8 +171,7 @@ func TestAnswers(t *testing.T) {
 		t.Errorf("version: status %d: %s%s", status, stdout, stderr)
 	}
 
-	// check prints what is in force, as a file that can be used as it is, but for
-	// its secrets.
+	// check prints what is in force, as a file that can be used as it is, but for its secrets.
 	dir := t.TempDir()
 	conf := filepath.Join(dir, "earshot.yml")
 	text := "voice: {range: 31}\ntry: [Game]\nforwarding: {mode: modern, secret-file: word}\nservers: {game: {address: '127.0.0.1:1'}, old: {address: '127.0.0.1:2', forwarding: bungeeguard, secret: swordfish}}\nhosts: {old.example.net: {try: [old]}}\n"
@@ -292,8 +290,8 @@ func TestSaysWhatIsUnsafe(t *testing.T) {
 	}
 }
 
-// TestLog: for machines each line is one JSON object from the first to the last,
-// and no line for anybody has a token or a secret in it.
+// TestLog: for machines each line is one JSON object from the first to the last, and no line for anybody has a token or
+// a secret in it.
 func TestLog(t *testing.T) {
 	server := peer.Backend(t, "1.16.5", peer.Modern, secret)
 	settings := fmt.Sprintf("online: false\ntry: [dead, game]\nforwarding: {mode: modern, secret: %q}\nservers: {game: {address: %q}, dead: {address: %q, forwarding: bungeeguard, secret: swordfish}}\n", secret, server.Addr, freeAddr(t))

@@ -117,8 +117,8 @@ func TestBungeeCord(t *testing.T) {
 	}
 }
 
-// TestBungeeCordIsForOnesOwn: with the settings that nobody has changed, a plugin may ask who is where, and not act on the
-// players of another server; the log says what allows it, and then it does.
+// TestBungeeCordIsForOnesOwn: with the settings that nobody has changed, a plugin may ask who is where, and not act on
+// the players of another server; the log says what allows it, and then it does.
 func TestBungeeCordIsForOnesOwn(t *testing.T) {
 	const version, channel = "1.20.4", "bungeecord:main"
 	a, b := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")

@@ -16,8 +16,8 @@ import (
 	"testing"
 )
 
-// conformance reads a document of rules, and says what is wrong with it: a rule without a test, a test that is not there.
-// root is the directory of the module.
+// conformance reads a document of rules, and says what is wrong with it: a rule without a test, a test that is not
+// there. root is the directory of the module.
 func conformance(doc, root string) (rules int, faults []string) {
 	fault := func(n int, format string, args ...any) {
 		faults = append(faults, fmt.Sprintf("line %d: ", n+1)+fmt.Sprintf(format, args...))

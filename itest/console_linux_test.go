@@ -32,8 +32,8 @@ func startAtTerminal(t *testing.T, settings string) (*program, *peer.Terminal) {
 	return p, x
 }
 
-// TestConsole: who starts the program in a terminal types commands there, with completion and history, sees the log above
-// the line, and gets the terminal back as it was.
+// TestConsole: who starts the program in a terminal types commands there, with completion and history, sees the log
+// above the line, and gets the terminal back as it was.
 func TestConsole(t *testing.T) {
 	p, x := startAtTerminal(t, "online: false\n")
 	x.Type("gli\t")

@@ -27,8 +27,9 @@ func (p *program) state(status int, args ...string) (said string) {
 	return string(out)
 }
 
-// TestDamagedState: a bit that flips in the file with the mutes costs none of them, and is named in the log, in /healthz and
-// in /metrics. What has no copy either is missing: that is named, everything else is in force, and an export brings it back.
+// TestDamagedState: a bit that flips in the file with the mutes costs none of them, and is named in the log, in
+// /healthz and in /metrics. What has no copy either is missing: that is named, everything else is in force, and an
+// export brings it back.
 func TestDamagedState(t *testing.T) {
 	p := start(t, moderated, "--offline")
 	bots := peer.NewBots(t, "1.21.4")
@@ -104,7 +105,8 @@ func TestDamagedState(t *testing.T) {
 		t.Errorf("an import into a running program:\n%s", said)
 	}
 	p.stop()
-	if said := p.state(0, "import", "backup.txt"); !strings.Contains(said, "7 records are stored") { // six mutes, and the name of Mod
+	// Six mutes, and the name of Mod.
+	if said := p.state(0, "import", "backup.txt"); !strings.Contains(said, "7 records are stored") {
 		t.Errorf("import:\n%s", said)
 	}
 	p.run()
@@ -112,8 +114,8 @@ func TestDamagedState(t *testing.T) {
 	p.counts("earshot_state_missing", 0)
 }
 
-// TestWhatIsLostAtTheEndIsListed: changes that could not be stored until the end make the exit status 1, and are listed.
-// Export, check and import work on a NATS as on a folder.
+// TestWhatIsLostAtTheEndIsListed: changes that could not be stored until the end make the exit status 1, and are
+// listed. Export, check and import work on a NATS as on a folder.
 func TestWhatIsLostAtTheEndIsListed(t *testing.T) {
 	e := natsd.Run(t)
 	p := start(t, moderated+fmt.Sprintf("state: {url: '%s'}\n", e.URL()), "--offline")
@@ -134,7 +136,8 @@ func TestWhatIsLostAtTheEndIsListed(t *testing.T) {
 	}
 	e.Options.StoreDir = t.TempDir() // another one, with nothing on it
 	e.Start()
-	if said := p.state(0, "import", "backup.txt"); !strings.Contains(said, "2 records are stored") { // the mute, and the name of Mod
+	// The mute, and the name of Mod.
+	if said := p.state(0, "import", "backup.txt"); !strings.Contains(said, "2 records are stored") {
 		t.Errorf("import:\n%s", said)
 	}
 	if said := p.state(0, "check"); !strings.Contains(said, "mutes: 1 records") {

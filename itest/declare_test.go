@@ -17,9 +17,9 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// TestDeclaredByCommand: an administrator puts up a radio between servers, somebody who hears it and is not heard, and a
-// speaker that plays a file where it stands; taking any of them down is silence at once. Who has vanished is not among the
-// names to choose from, nor in the server list.
+// TestDeclaredByCommand: an administrator puts up a radio between servers, somebody who hears it and is not heard, and
+// a speaker that plays a file where it stands; taking any of them down is silence at once. Who has vanished is not
+// among the names to choose from, nor in the server list.
 func TestDeclaredByCommand(t *testing.T) {
 	const version = "1.21.4"
 	a, b := peer.Backend(t, version, peer.None, ""), peer.Backend(t, version, peer.None, "")

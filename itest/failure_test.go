@@ -22,8 +22,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// phased are one version of each way in which a client can be told something:
-// JSON in play, NBT in play, in configuration, and before there was one.
+// phased are one version of each way in which a client can be told something: JSON in play, NBT in play, in
+// configuration, and before there was one.
 var phased = []string{"1.8.8", "1.19.4", "1.20.4", "1.21.4"}
 
 // cable is a connection between the program and a backend that a test can cut.
@@ -81,8 +81,7 @@ func newCable(t *testing.T, to string) *cable {
 	return c
 }
 
-// kill ends the connections as the death of the backend's process does, and lets
-// nobody connect any more.
+// kill ends the connections as the death of the backend's process does, and lets nobody connect any more.
 func (c *cable) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -100,23 +99,23 @@ func (c *cable) mend() {
 	c.cut = false
 }
 
-// TestKicked: a backend's own words reach the player in the phase the player is
-// in; and a player who can go elsewhere does.
+// TestKicked: a backend's own words reach the player in the phase the player is in; and a player who can go elsewhere
+// does.
 func TestKicked(t *testing.T) {
 	for _, version := range phased {
 		alongside(t, version, func(t *testing.T) {
 			server, clients := peer.Backend(t, version, peer.None, ""), peer.NewRaw(t, version)
 			line := newCable(t, server.Addr)
 			settings := fmt.Sprintf("online: false\nservers: {game: {address: %q}}\ntimeouts: {backend-dial: 2s}\n", line.addr)
-			goesOn(t, start(t, settings+"try: [GAME, Limbo]\nfallback: {return: false}\n"), server, clients, line) // names are compared without case
+			// Names are compared without case.
+			goesOn(t, start(t, settings+"try: [GAME, Limbo]\nfallback: {return: false}\n"), server, clients, line)
 			line.mend()
 			kicked(t, start(t, settings+"try: [game]\n"), server, clients, line)
 		})
 	}
 }
 
-// phasesOf are the phases in which a backend can refuse a player, and the one in
-// which the client is at that time.
+// phasesOf are the phases in which a backend can refuse a player, and the one in which the client is at that time.
 func phasesOf(c *peer.RawCrowd) map[string]string {
 	if c.Protocol < 764 {
 		return map[string]string{"login": "play", "play": "play"}
@@ -169,8 +168,7 @@ func kicked(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrow
 	}
 }
 
-// goesOn is for players who have: they lose their server and keep their
-// connection, and their voice.
+// goesOn is for players who have: they lose their server and keep their connection, and their voice.
 func goesOn(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrowd, line *cable) {
 	for phase := range phasesOf(clients) {
 		server.Refuse("Bob", phase, "no room")
@@ -216,8 +214,8 @@ func goesOn(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrow
 	p.counts("earshot_players", 2)
 }
 
-// TestStuckBackends: a backend may stop at any point of its login; each costs the
-// player the time that the settings say, and no more.
+// TestStuckBackends: a backend may stop at any point of its login; each costs the player the time that the settings
+// say, and no more.
 func TestStuckBackends(t *testing.T) {
 	for _, version := range phased {
 		alongside(t, version, func(t *testing.T) {
@@ -318,8 +316,8 @@ func stuckBackends(t *testing.T, version string) {
 	}
 }
 
-// TestReconfiguration: a backend sends its players back to configuration, twice
-// in a row; they walk and talk on as if nothing had been.
+// TestReconfiguration: a backend sends its players back to configuration, twice in a row; they walk and talk on as if
+// nothing had been.
 func TestReconfiguration(t *testing.T) {
 	versions := []string{"1.20.4", "1.21.4", "26.1", "26.3"}
 	if long() {
@@ -402,8 +400,8 @@ func message() []byte {
 	return packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: "test", Data: b})
 }
 
-// TestStopsWhateverIsStuck: on SIGTERM the program has ten seconds, and nobody
-// who does not listen takes more of them from it.
+// TestStopsWhateverIsStuck: on SIGTERM the program has ten seconds, and nobody who does not listen takes more of them
+// from it.
 func TestStopsWhateverIsStuck(t *testing.T) {
 	server := peer.Backend(t, "1.8.8", peer.None, "", peer.Quiet("payload"))
 	line := newCable(t, server.Addr)
@@ -446,8 +444,8 @@ func TestStopsWhateverIsStuck(t *testing.T) {
 	slow.until(proto.JoinGame)
 	down.still(t, "the backend")
 
-	// A voice socket that is not read, a login that stands still, an HTTP request
-	// that is never finished, and somebody who says nothing.
+	// A voice socket that is not read, a login that stands still, an HTTP request that is never finished, and somebody
+	// who says nothing.
 	bob.ice.freeze()
 	half, asking := dial(t, p.addr, ""), dial(t, p.addr, "")
 	write(t, half, hello(47, "localhost", packet.IntentLogin))
@@ -475,8 +473,8 @@ func TestStopsAtOnce(t *testing.T) {
 	})
 }
 
-// TestFrozenListener: a listener whose socket is not read any more costs nobody
-// else a frame, and when it is read again it is not behind.
+// TestFrozenListener: a listener whose socket is not read any more costs nobody else a frame, and when it is read again
+// it is not behind.
 func TestFrozenListener(t *testing.T) {
 	p := start(t, "", "--offline")
 	clients := peer.NewRaw(t, "1.16.5")
@@ -558,8 +556,7 @@ func TestFrozenListener(t *testing.T) {
 	}
 }
 
-// listener is a player whose voice socket notes when each frame came, and can
-// stop being read.
+// listener is a player whose voice socket notes when each frame came, and can stop being read.
 type listener struct {
 	*speaker
 	ice *icy

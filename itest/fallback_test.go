@@ -172,8 +172,8 @@ permissions:
 	a.Joined("Dan")
 }
 
-// TestDrainingSaysWhatItDid: whoever empties a server with nowhere to go for its players is told so, by name; and when it is
-// stopped then, they are told that it was being emptied.
+// TestDrainingSaysWhatItDid: whoever empties a server with nowhere to go for its players is told so, by name; and when
+// it is stopped then, they are told that it was being emptied.
 func TestDrainingSaysWhatItDid(t *testing.T) {
 	const version = "1.20.4"
 	a := peer.Backend(t, version, peer.None, "")
@@ -191,8 +191,8 @@ func TestDrainingSaysWhatItDid(t *testing.T) {
 	})
 }
 
-// TestSilentInConfiguration: a server takes a player and says nothing more. The player, who has nothing to say either, is
-// back where he was, and is told why; a newcomer is on the next server.
+// TestSilentInConfiguration: a server takes a player and says nothing more. The player, who has nothing to say either,
+// is back where he was, and is told why; a newcomer is on the next server.
 func TestSilentInConfiguration(t *testing.T) {
 	for _, version := range []string{"1.20.4", "26.1"} {
 		alongside(t, version, func(t *testing.T) {

@@ -19,10 +19,9 @@ import (
 
 const module = "github.com/earshot-mc/earshot/"
 
-// floors says on which floor each package stands. Imports go downward only;
-// on one floor only as sideways allows. The reasons: a codec that cannot reach
-// the network can be tested by files alone, and sound that cannot call the
-// proxy cannot wait for it.
+// floors says on which floor each package stands. Imports go downward only; on one floor only as sideways allows. The
+// reasons: a codec that cannot reach the network can be tested by files alone, and sound that cannot call the proxy
+// cannot wait for it.
 var floors = map[string]int{
 	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/budget": 0, "handshake/offer": 0,
 	"bridge/sight": 0, "bridge/world": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/talk": 0, "voice/relation": 0, "voice/web": 0,
@@ -67,7 +66,7 @@ var rooms = map[string][]string{
 	"cmd":       {"proxy", "handshake", "voice", "bridge", "configs"},
 
 	"bridge/network":  {"proxy", "handshake", "voice", "configs"},
-	"bridge/commands": {"voice/talk", "voice/group", "voice/mute", "voice/relation", "voice/speaker", "voice/why"}, // records
+	"bridge/commands": {"voice/talk", "voice/group", "voice/mute", "voice/relation", "voice/speaker", "voice/why"},
 }
 
 // doors: the only packages that may import an outside library. Where there is none, only tests may (see testsMay).
@@ -103,7 +102,7 @@ var never = map[string][]string{
 	"proxy/proto":    {"net"},
 	"proxy/frame":    {"proxy/proto", "proxy/packet"},
 	"voice/route":    {"voice/wire"},
-	"voice/speaker":  {"voice/opus", "voice/soundfile", "voice/line"}, // the first two are cgo, which the released binary does without
+	"voice/speaker":  {"voice/opus", "voice/soundfile", "voice/line"}, // the first two are cgo, which no release has
 	// What voice is about goes by values; text lines are one of several ways to show them.
 	"voice/talker": {"handshake/socket", "handshake/caps", "voice/line", "voice/render", "voice/wire"},
 	"voice/hub":    {"voice/line", "voice/render", "voice/wire", "handshake/caps"},
@@ -116,8 +115,8 @@ var neverItself = map[string][]string{
 	"voice/talker": {"net"},
 }
 
-// testsMay: what a package's tests import besides what the package may, this module's testkit and goleak. Else they go by
-// the floors as well, so that a package can be tested without what is built on it.
+// testsMay: what a package's tests import besides what the package may, this module's testkit and goleak. Else they go
+// by the floors as well, so that a package can be tested without what is built on it.
 var testsMay = map[string][]string{
 	"proxy":           {"bridge/commands"}, // the texts that sessions name by key
 	"proxy/session":   {"bridge/commands"},
@@ -186,8 +185,8 @@ func (p *plan) fault(format string, args ...any) {
 // inside tells whether an import is a library or one of its packages.
 func inside(imp, lib string) bool { return imp == lib || strings.HasPrefix(imp, lib+"/") }
 
-// allows says why a package may not import something, "" when it may. What it takes for that is noted as used, where use
-// is set.
+// allows says why a package may not import something, "" when it may. What it takes for that is noted as used, where
+// use is set.
 func (p *plan) allows(name, imp string, use bool) string {
 	note := func(table, row, entry string) {
 		if use {
@@ -387,8 +386,8 @@ func TestFloorsSeesFaults(t *testing.T) {
 	}
 }
 
-// TestLayoutsGoByTraits: which layout a version has is asked by trait, in one way everywhere, so that a file can say it of a
-// version that the program does not know. Only proxy/proto compares numbers.
+// TestLayoutsGoByTraits: which layout a version has is asked by trait, in one way everywhere, so that a file can say it
+// of a version that the program does not know. Only proxy/proto compares numbers.
 func TestLayoutsGoByTraits(t *testing.T) {
 	byNumber := regexp.MustCompile(`[pP]rotocol(\(\))? *(<|>|<=|>=|==|!=) *(proto\.V|[1-9][0-9]{1,2}\b)`)
 	files := 0
@@ -442,8 +441,8 @@ func TestFloorsAreMapped(t *testing.T) {
 	}
 }
 
-// mapFaults says what is wrong with the map: lines of a floor's number, where a floor begins, a package, and the words of
-// its comment after "Package x", to the end of a clause.
+// mapFaults says what is wrong with the map: lines of a floor's number, where a floor begins, a package, and the words
+// of its comment after "Package x", to the end of a clause.
 func mapFaults(doc string, ours map[string]*pkg) (faults []string) {
 	_, drawn, _ := strings.Cut(doc, "## The packages\n")
 	_, drawn, _ = strings.Cut(drawn, "```\n")

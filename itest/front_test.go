@@ -62,7 +62,7 @@ func TestNoVoiceForOldClients(t *testing.T) {
 // reverseProxy is one that connects from an address of this machine, and tells by X-Forwarded-For who has asked it.
 func reverseProxy(t *testing.T, to, from string) (base string) {
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-		r.SetURL(&url.URL{Scheme: "http", Host: to}) // whose host is asked for, as they do unless they are told otherwise
+		r.SetURL(&url.URL{Scheme: "http", Host: to}) // it asks by that host, as they do unless told otherwise
 		for _, name := range []string{"Forwarded", "X-Forwarded-For"} {
 			r.Out.Header[name] = r.In.Header[name]
 		}
@@ -161,7 +161,7 @@ func TestReverseProxies(t *testing.T) {
 		}
 		return err
 	}
-	if err := dialVoice(o, trusted); err != nil { // a page of public-url's host, though the reverse proxy asks by another
+	if err := dialVoice(o, trusted); err != nil { // a page of public-url's host, asked for by another
 		t.Error(err)
 	}
 	var refused *client.Refused

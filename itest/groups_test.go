@@ -11,8 +11,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// TestGroupsUnderAbuse: one player can neither take the places of persistent groups, nor keep a group shut, nor fake its
-// name, nor go on asking; and staff see and rule all groups, in the game.
+// TestGroupsUnderAbuse: one player can neither take the places of persistent groups, nor keep a group shut, nor fake
+// its name, nor go on asking; and staff see and rule all groups, in the game.
 func TestGroupsUnderAbuse(t *testing.T) {
 	p := start(t, moderated, "--offline")
 	bots := peer.NewBots(t, "1.21.4")

@@ -30,8 +30,8 @@ func (p *program) cost() cost {
 	return cost{p.metric("process_resident_memory_bytes"), p.metric("go_goroutines"), p.metric("process_open_fds")}
 }
 
-// returnsTo waits until the program holds about what it held before: its memory
-// within 32 MiB, since a garbage collector is in no hurry.
+// returnsTo waits until the program holds about what it held before: its memory within 32 MiB, since a garbage
+// collector is in no hurry.
 func (p *program) returnsTo(before cost) {
 	p.t.Helper()
 	var now cost
@@ -72,8 +72,7 @@ func (p *program) peak() (bytes int) {
 	return 0
 }
 
-// TestHostile: whatever strangers send, it ends soon, costs little and leaves
-// nothing behind.
+// TestHostile: whatever strangers send, it ends soon, costs little and leaves nothing behind.
 func TestHostile(t *testing.T) {
 	certFile, keyFile, _ := certificate(t)
 	p := start(t, fmt.Sprintf(`online: false
@@ -114,18 +113,20 @@ func slowLoris(t *testing.T, p *program) {
 	login := append(hello(47, "localhost", packet.IntentLogin), 0xff, 0x3f, 0) // a frame of 8191 bytes, which it may be
 	status := append(hello(47, "localhost", packet.IntentStatus), 0xff, 0x3f, 0)
 	cases := []struct {
-		what     string
-		from     string
-		at       int    // how much comes at once
-		bytes    []byte // what comes a byte every 250 ms; the last one again and again
+		what  string
+		from  string
+		at    int    // how much comes at once
+		bytes []byte // what comes a byte every 250 ms; the last one again and again
+		// Around the limit: twice the first byte's second for a handshake, 3 s for a login or a PROXY header, 10 s for
+		// a status, 5 s for a request.
 		min, max time.Duration
 	}{
-		{"handshake", "", 0, login, time.Second, 5 * time.Second},                                                                // twice the first byte's second
-		{"login", "", len(login), login, 2 * time.Second, 7 * time.Second},                                                       // 3 s
-		{"status", "", len(status), status, 5 * time.Second, 15 * time.Second},                                                   // 10 s
-		{"request", "", 4, []byte("GET /healthz HTTP/1.1\r\nX: " + strings.Repeat("x", 100)), 3 * time.Second, 10 * time.Second}, // 5 s
+		{"handshake", "", 0, login, time.Second, 5 * time.Second},
+		{"login", "", len(login), login, 2 * time.Second, 7 * time.Second},
+		{"status", "", len(status), status, 5 * time.Second, 15 * time.Second},
+		{"request", "", 4, []byte("GET /healthz HTTP/1.1\r\nX: " + strings.Repeat("x", 100)), 3 * time.Second, 10 * time.Second},
 		{"TLS", "", 3, append([]byte{0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3}, make([]byte, 100)...), 3 * time.Second, 10 * time.Second},
-		{"PROXY header", balancer, 0, []byte("PROXY TCP4 1.2.3.4 5.6.7.8 1 2 and so on"), 2 * time.Second, 7 * time.Second}, // 3 s
+		{"PROXY header", balancer, 0, []byte("PROXY TCP4 1.2.3.4 5.6.7.8 1 2 and so on"), 2 * time.Second, 7 * time.Second},
 		{"legacy ping", "", 3, append([]byte{0xfe, 0x01, 0xfa}, make([]byte, 20)...), 0, 15 * time.Second},
 		{"nothing", "", 0, nil, 500 * time.Millisecond, 4 * time.Second},
 	}
@@ -161,8 +162,7 @@ func slowLoris(t *testing.T, p *program) {
 	}
 }
 
-// oversized: sizes are judged when they are announced, not when they have come
-// or when time is up.
+// oversized: sizes are judged when they are announced, not when they have come or when time is up.
 func oversized(t *testing.T) {
 	p := start(t, "", "--offline")
 	greeting := hello(47, "localhost", packet.IntentLogin)
@@ -221,7 +221,7 @@ func bombs(t *testing.T) {
 		body := append(field.AppendVarInt(nil, int32(declared)), z.Bytes()...)
 		return append(field.AppendVarInt(nil, int32(len(body))), body...)
 	}
-	zeros := func(n int) []byte { return append([]byte{0x12}, make([]byte, n-1)...) } // a packet that the proxy does not look at
+	zeros := func(n int) []byte { return append([]byte{0x12}, make([]byte, n-1)...) } // the proxy does not look at it
 	noise := make([]byte, 16<<10)
 	for i := range noise {
 		noise[i] = byte(rand.Uint32())
@@ -352,8 +352,7 @@ func crowd(t *testing.T, p *program) {
 	}
 }
 
-// TestThrottles: who is not exempt is held to the limits, and told so where
-// there is a way to.
+// TestThrottles: who is not exempt is held to the limits, and told so where there is a way to.
 func TestThrottles(t *testing.T) {
 	t.Setenv("EARSHOT_LIMITS_EXEMPT", "[127.0.1.0/24]") // not where the others come from
 	t.Setenv("EARSHOT_LIMITS_CONNECTIONS", "{per-second: 0.1, burst: 30}")

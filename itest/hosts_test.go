@@ -157,8 +157,8 @@ hosts:
 	check(short, "all.example.net", theirs, 1, 1000)
 }
 
-// TestOddSample: what a plugin puts into the sample of a server does not keep clients from reading the list; what they can
-// read they see.
+// TestOddSample: what a plugin puts into the sample of a server does not keep clients from reading the list; what they
+// can read they see.
 func TestOddSample(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// lateness is by how much this machine wakes those late who wait, at the worst since it was last asked. What has to happen
-// within a time may take that much longer for each process on its way: a busy machine is no fault of the program's.
+// lateness is by how much this machine wakes those late who wait, at the worst since it was last asked. What has to
+// happen within a time may take that much longer for each process on its way: a busy machine is no fault of the
+// program's.
 type lateness struct{ worst atomic.Int64 }
 
 // hops is how many processes a message passes here that may each be woken late, and the timer in the program.

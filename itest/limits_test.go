@@ -58,8 +58,8 @@ func rejoin(t *testing.T, p *program, players int) {
 	p.counts("earshot_voice_sockets", float64(players))
 }
 
-// TestHousehold: five at one address who come back at once get in, with voice, and nothing need be set for it; a school's
-// thirty with what earshot.yml says of them.
+// TestHousehold: five at one address who come back at once get in, with voice, and nothing need be set for it; a
+// school's thirty with what earshot.yml says of them.
 func TestHousehold(t *testing.T) {
 	t.Setenv("EARSHOT_LIMITS_EXEMPT", "[127.0.0.1]") // where /metrics is read from, and they are not
 	rejoin(t, start(t, "online: false\n"), 5)
@@ -129,8 +129,8 @@ func TestUnreadAnswersEnd(t *testing.T) {
 	}
 }
 
-// TestStrangersCannotKeepOthersOut: connections that never finish a handshake take all places, from hundreds of networks,
-// and whoever comes gets in.
+// TestStrangersCannotKeepOthersOut: connections that never finish a handshake take all places, from hundreds of
+// networks, and whoever comes gets in.
 func TestStrangersCannotKeepOthersOut(t *testing.T) {
 	t.Setenv("EARSHOT_LIMITS_EXEMPT", "[127.0.0.1]")
 	t.Setenv("EARSHOT_LIMITS_CONNECTIONS", "{per-second: 1000, burst: 1000}")

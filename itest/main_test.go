@@ -16,8 +16,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(tidy{m}, peer.AuthorityLeft(
 
 type tidy struct{ *testing.M }
 
-// Run gives all tests one folder for their temporary files, the built program
-// among them, and takes it away.
+// Run gives all tests one folder for their temporary files, the built program among them, and takes it away.
 func (m tidy) Run() int {
 	dir, err := os.MkdirTemp("", "earshot-itest")
 	if err != nil {
@@ -31,8 +30,8 @@ func (m tidy) Run() int {
 	return code
 }
 
-// alongside runs a subtest beside its siblings, as many at a time as there are cores: each has processes of its own, and
-// most of it is waiting for them.
+// alongside runs a subtest beside its siblings, as many at a time as there are cores: each has processes of its own,
+// and most of it is waiting for them.
 func alongside(t *testing.T, name string, f func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) {
 		t.Parallel()

@@ -10,8 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// TestUndecoded: a packet that cannot be read, for voice or for the proxy's own purposes, reaches the player as it is, and
-// /metrics counts it once.
+// TestUndecoded: a packet that cannot be read, for voice or for the proxy's own purposes, reaches the player as it is,
+// and /metrics counts it once.
 func TestUndecoded(t *testing.T) {
 	unreadable := []struct {
 		packet proto.Packet

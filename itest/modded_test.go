@@ -10,10 +10,10 @@ import (
 	"github.com/earshot-mc/earshot/itest/peer"
 )
 
-// TestForge has a client of Forge (a mock on a real protocol library, as the servers are: see forge.js) go from server to
-// server, each of which goes through Forge's handshake of its version with it and takes nobody without. Registries are as
-// large as a mod pack's. On the way to a server with other registries the client, which cannot be asked again from 1.13 on,
-// is told so and stays; up to 1.12.2 it simply goes there.
+// TestForge has a client of Forge (a mock on a real protocol library, as the servers are: see forge.js) go from server
+// to server, each of which goes through Forge's handshake of its version with it and takes nobody without. Registries
+// are as large as a mod pack's. On the way to a server with other registries the client, which cannot be asked again
+// from 1.13 on, is told so and stays; up to 1.12.2 it simply goes there.
 func TestForge(t *testing.T) {
 	type way struct{ version, marker, mode, bare string }
 	ways := []way{{"1.12.2", "\x00FML\x00", peer.Legacy, ""}, {"1.18.2", "\x00FML3\x00", peer.Modern, "require Forge"}}
@@ -68,9 +68,10 @@ func TestForge(t *testing.T) {
 	}
 }
 
-// TestModdedConfiguration: from 1.20.2 on mod loaders shake hands in the configuration phase, over plugin channels and the
-// list of known packs. All of that passes as it is, whatever its size up to the game's bounds, both ways, also while a
-// server configures its player anew. The messages are what NeoForge and Fabric name so, with contents of our own.
+// TestModdedConfiguration: from 1.20.2 on mod loaders shake hands in the configuration phase, over plugin channels and
+// the list of known packs. All of that passes as it is, whatever its size up to the game's bounds, both ways, also
+// while a server configures its player anew. The messages are what NeoForge and Fabric name so, with contents of our
+// own.
 func TestModdedConfiguration(t *testing.T) {
 	const version = "1.21.4"
 	server := peer.Backend(t, version, peer.Modern, secret)

@@ -15,8 +15,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// describe puts what an administrator would into the folder of versions for it: what the program prints of 26.3 with other
-// ids, or the report of the game's data generator.
+// describe puts what an administrator would into the folder of versions for it: what the program prints of 26.3 with
+// other ids, or the report of the game's data generator.
 func describe(p *program, report bool) {
 	p.t.Helper()
 	text := []byte(reportOf(proto.Lookup(proto.V26_3), 1))
@@ -52,8 +52,8 @@ func (p *program) version(name, text string) {
 	}
 }
 
-// reportOf is a version's packets.json, with so many packets in front of those of play. Packets that no table of ours names
-// have made-up names.
+// reportOf is a version's packets.json, with so many packets in front of those of play. Packets that no table of ours
+// names have made-up names.
 func reportOf(v *proto.Version, further int32) string {
 	report := map[string]map[string]map[string]map[string]int32{}
 	for s := proto.Handshake; s <= proto.Play; s++ {
@@ -93,8 +93,8 @@ func reportOf(v *proto.Version, further int32) string {
 	return string(text)
 }
 
-// TestNewerRelease: players of a release that the program does not know get in on its first day, and everybody can see what
-// does not work for them. As soon as a file describes it, they have everything.
+// TestNewerRelease: players of a release that the program does not know get in on its first day, and everybody can see
+// what does not work for them. As soon as a file describes it, they have everything.
 func TestNewerRelease(t *testing.T) {
 	server := peer.Backend(t, peer.Newer.Name, peer.Modern, secret)
 	settings := fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q, forwarding: modern, secret: %q}}\n", server.Addr, secret)
@@ -177,7 +177,8 @@ func TestVersionByFile(t *testing.T) {
 	})
 }
 
-// TestWrongTraits: where a file says something wrong of a version, that costs the feature concerned, and not the players.
+// TestWrongTraits: where a file says something wrong of a version, that costs the feature concerned, and not the
+// players.
 func TestWrongTraits(t *testing.T) {
 	server := peer.Backend(t, peer.Newer.Name, peer.None, "")
 	p := newProgram(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q}}\n", server.Addr))

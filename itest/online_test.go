@@ -20,9 +20,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// gatekeeper is what the program takes for the session server. It passes on to
-// the peers' one, unless it is told to behave in another way; names are the
-// account's without regard to case, as at the real one.
+// gatekeeper is what the program takes for the session server. It passes on to the peers' one, unless it is told to
+// behave in another way; names are the account's without regard to case, as at the real one.
 type gatekeeper struct {
 	url      string
 	accounts []*peer.Account
@@ -102,8 +101,8 @@ func (g *gatekeeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// TestOnline is the encrypted login: what the session server says of a player
-// is what the client and the backend are told, in every forwarding mode.
+// TestOnline is the encrypted login: what the session server says of a player is what the client and the backend are
+// told, in every forwarding mode.
 func TestOnline(t *testing.T) {
 	cases := []struct{ version, mode string }{
 		{"1.8.8", peer.BungeeGuard}, {"1.16.5", peer.Modern}, {"1.19.2", peer.Modern}, {"1.20.2", peer.Legacy},
@@ -165,7 +164,8 @@ func online(t *testing.T, version, mode string) {
 	if !reflect.DeepEqual(properties, skin) {
 		t.Errorf("the backend was told the properties %v", properties)
 	}
-	if mode == peer.BungeeGuard && len(f.Properties) != len(properties) { // the backend has checked and removed the real one
+	// The backend has checked and removed the real one.
+	if mode == peer.BungeeGuard && len(f.Properties) != len(properties) {
 		t.Errorf("a forged token reached the backend: %v", f.Properties)
 	}
 	gate.mu.Lock()
@@ -175,8 +175,8 @@ func online(t *testing.T, version, mode string) {
 		t.Errorf("the session server was asked %v", q)
 	}
 
-	// The same account once more: the newcomer has proved to be its owner, so the
-	// other one goes, on the backend too and there first.
+	// The same account once more: the newcomer has proved to be its owner, so the other one goes, on the backend too
+	// and there first.
 	again := clients.Dial(p.addr, peer.Login{Name: "Ann", Account: account})
 	replaced := "duplicate_login"
 	if peer.Protocol(version) < proto.V1_12 { // which has no such word
@@ -195,8 +195,7 @@ func online(t *testing.T, version, mode string) {
 	server.At("Ann", 8.5, 70, 8.5)
 }
 
-// TestNotAuthenticated: everybody who cannot be authenticated is told why, in
-// good time, and reaches no backend.
+// TestNotAuthenticated: everybody who cannot be authenticated is told why, in good time, and reaches no backend.
 func TestNotAuthenticated(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.21.4"} {
 		alongside(t, version, func(t *testing.T) { notAuthenticated(t, version) })
@@ -276,8 +275,8 @@ func notAuthenticated(t *testing.T, version string) {
 	alone.says(1, "players cannot be authenticated")
 }
 
-// TestOfflineNames: without accounts a name belongs to whoever has it first,
-// however it is written, and only names that are names come in.
+// TestOfflineNames: without accounts a name belongs to whoever has it first, however it is written, and only names that
+// are names come in.
 func TestOfflineNames(t *testing.T) {
 	p := start(t, "", "--offline")
 	ann := logIn(t, p.addr, "Ann")

@@ -37,8 +37,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// certificate makes one for this machine, signed by nobody else, and returns the
-// two files and who trusts it.
+// certificate makes one for this machine, signed by nobody else, and returns the two files and who trusts it.
 func certificate(t testing.TB) (certFile, keyFile string, roots *x509.CertPool) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -87,8 +86,7 @@ func icon(t testing.TB, size int) (file string, b []byte) {
 	return file, buf.Bytes()
 }
 
-// balancer is an address of this machine whose PROXY headers are believed; from
-// all its others they are not.
+// balancer is an address of this machine whose PROXY headers are believed; from all its others they are not.
 const balancer = "127.0.0.3"
 
 // TestPort: everything there is answers on the one port, each in its own words.
@@ -215,8 +213,7 @@ func (x *portTest) ping(t *testing.T, c *net.TCPConn, protocol int32) (s pong) {
 	return s
 }
 
-// unsupported: a version that we do not speak is told so, in the list and at the
-// door, and nobody pretends.
+// unsupported: a version that we do not speak is told so, in the list and at the door, and nobody pretends.
 func (x *portTest) unsupported(t *testing.T) {
 	for protocol, want := range map[int32]int32{46: proto.Max, 47: 47, 764: 764, proto.Max: proto.Max, 778: 778, 1 << 30: proto.Max, -1: proto.Max} {
 		if s := x.ping(t, dial(t, x.p.addr, ""), protocol); s.Version.Protocol != want {
@@ -307,8 +304,7 @@ func stripped(s string) string {
 	return b.String()
 }
 
-// through is an HTTP client whose connections come from an address and begin
-// with these bytes.
+// through is an HTTP client whose connections come from an address and begin with these bytes.
 func through(t testing.TB, from string, head []byte, secure *tls.Config) *http.Client {
 	tr := &http.Transport{TLSClientConfig: secure, DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
 		c := dial(t, addr, from)
@@ -405,8 +401,8 @@ func (x *portTest) https(t *testing.T) {
 	}
 }
 
-// proxyHeaders: they count from whoever is trusted, for players and pings too,
-// and anybody else's closes the connection.
+// proxyHeaders: they count from whoever is trusted, for players and pings too, and anybody else's closes the
+// connection.
 func (x *portTest) proxyHeaders(t *testing.T) {
 	for what, head := range map[string][]byte{"v1": headerV1("203.0.113.7"), "v2": headerV2("198.51.100.9"), "v1 IPv6": headerV1("2001:db8::7"), "none": nil} {
 		name := "P" + strings.ReplaceAll(what, " ", "")
@@ -457,8 +453,7 @@ func (x *portTest) proxyHeaders(t *testing.T) {
 	}
 }
 
-// voice: over TLS on the game's own port, by headers and as a browser does it,
-// and not for pages from elsewhere.
+// voice: over TLS on the game's own port, by headers and as a browser does it, and not for pages from elsewhere.
 func (x *portTest) voice(t *testing.T) {
 	join := func(name string) *speaker {
 		return newSpeaker(t, x.p, &peer.Bot{Client: x.clients.Join(x.p.addr, name).Client}, x.server)
@@ -537,8 +532,7 @@ func (x *portTest) elsewhere(t *testing.T) {
 	}
 }
 
-// TestSendsProxyHeader: a backend that asks for it is told where the player is,
-// before the first byte of the game.
+// TestSendsProxyHeader: a backend that asks for it is told where the player is, before the first byte of the game.
 func TestSendsProxyHeader(t *testing.T) {
 	heads := make(chan []byte, 1)
 	backend := serving(t, func(c net.Conn) {

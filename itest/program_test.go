@@ -21,7 +21,8 @@ import (
 	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
-// binary builds the program once: as make build does where libopus is, or with the race detector where the test itself has it.
+// binary builds the program once: as make build does where libopus is, or with the race detector where the test itself
+// has it.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "earshot-itest")
 	if err != nil {
@@ -67,9 +68,8 @@ func freeAddr(t testing.TB) string {
 	return ln.Addr().String()
 }
 
-// start runs the program with these settings, which need not say where it
-// listens, and waits until it does. When the test ends it has to stop on
-// SIGTERM in time, with status 0 and no panic in its log.
+// start runs the program with these settings, which need not say where it listens, and waits until it does. When the
+// test ends it has to stop on SIGTERM in time, with status 0 and no panic in its log.
 func start(t testing.TB, settings string, args ...string) *program {
 	t.Helper()
 	p := newProgram(t, settings, args...)
@@ -153,8 +153,8 @@ func (p *program) kill() {
 	})
 }
 
-// ends waits until the program, which has been told to, has ended of its own accord. A signal that comes on its very last
-// steps would still be what it dies of.
+// ends waits until the program, which has been told to, has ended of its own accord. A signal that comes on its very
+// last steps would still be what it dies of.
 func (p *program) ends() {
 	p.t.Helper()
 	select {

@@ -11,9 +11,9 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// TestServerWithItsOwnUUIDs: on a server that is told nothing of who its players are, and knows them by other UUIDs than the
-// proxy, those who stand together hear each other, and who is taken off another's list is not heard there. The log says once
-// what to set. The versions are one of each way in which a server shows its players.
+// TestServerWithItsOwnUUIDs: on a server that is told nothing of who its players are, and knows them by other UUIDs
+// than the proxy, those who stand together hear each other, and who is taken off another's list is not heard there. The
+// log says once what to set. The versions are one of each way in which a server shows its players.
 func TestServerWithItsOwnUUIDs(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.12.2", "1.15.2", "1.20.4", "1.21.4", "26.1", "26.3"} {
 		alongside(t, version, func(t *testing.T) {

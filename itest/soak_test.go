@@ -23,8 +23,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// arena is a game server for players of any version: the built-in world behind a port of its own. It knows who is there,
-// kicks everybody and crashes.
+// arena is a game server for players of any version: the built-in world behind a port of its own. It knows who is
+// there, kicks everybody and crashes.
 type arena struct {
 	name, addr string
 
@@ -134,9 +134,9 @@ type soak struct {
 	players []*soaker
 }
 
-// TestSoak: whatever servers and players do, for EARSHOT_SOAK (5 s without it) and with EARSHOT_SOAK_BOTS players (6, or
-// 50 with EARSHOT_LONG), nobody is stuck for good and nothing is left of it. Rounds of switches, kicks, crashes, crashes
-// in the middle of switches and players who come and go, all at once; after each everybody switches once more.
+// TestSoak: whatever servers and players do, for EARSHOT_SOAK (5 s without it) and with EARSHOT_SOAK_BOTS players (6,
+// or 50 with EARSHOT_LONG), nobody is stuck for good and nothing is left of it. Rounds of switches, kicks, crashes,
+// crashes in the middle of switches and players who come and go, all at once; after each everybody switches once more.
 func TestSoak(t *testing.T) {
 	versions, bots, length := soakSize(t)
 	k := &soak{t: t, a: newArena(t, "a"), b: newArena(t, "b")}

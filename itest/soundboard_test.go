@@ -37,8 +37,8 @@ func (s *speaker) clip(ctx context.Context) {
 	}
 }
 
-// TestSoundboard: a clip is heard as one, until the soundboard is switched off or the player may no longer use it; then,
-// as with a voice that may not speak, nobody hears it and the player reads on his screen why.
+// TestSoundboard: a clip is heard as one, until the soundboard is switched off or the player may no longer use it;
+// then, as with a voice that may not speak, nobody hears it and the player reads on his screen why.
 func TestSoundboard(t *testing.T) {
 	p := start(t, "online: false\n")
 	bots := peer.NewBots(t, "1.21.4")

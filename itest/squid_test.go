@@ -11,10 +11,9 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// TestSquid puts a complete game server of somebody else behind the program:
-// its own login, world, physics and chat, none of them written for a proxy or
-// for us. It runs with the setting for servers whose tab list does not say who
-// sees whom.
+// TestSquid puts a complete game server of somebody else behind the program: its own login, world, physics and chat,
+// none of them written for a proxy or for us. It runs with the setting for servers whose tab list does not say who sees
+// whom.
 func TestSquid(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.12.2", "1.16.5", "1.20.4", peer.SquidNewest} {
 		alongside(t, version, func(t *testing.T) { squid(t, version) })

@@ -155,8 +155,8 @@ func TestStateLasts(t *testing.T) {
 	bob.hears(ann.speaker, 1, 0, 0)
 }
 
-// TestNamesOfThoseWhoLeft: somebody who has left is muted and put into a domain by name, also after a restart, and lists
-// name them.
+// TestNamesOfThoseWhoLeft: somebody who has left is muted and put into a domain by name, also after a restart, and
+// lists name them.
 func TestNamesOfThoseWhoLeft(t *testing.T) {
 	p := start(t, moderated, "--offline")
 	bots := peer.NewBots(t, "1.21.4")
@@ -193,8 +193,8 @@ func (p *program) stored() map[string]mute.Record {
 	return b.Load()
 }
 
-// TestNothingAcknowledgedIsLost: the program is killed at random points while an administrator mutes and unmutes as fast
-// as he can, and started again. What he was told is so; what he was not may be.
+// TestNothingAcknowledgedIsLost: the program is killed at random points while an administrator mutes and unmutes as
+// fast as he can, and started again. What he was told is so; what he was not may be.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	p := start(t, moderated, "--offline")
 	bots := peer.NewBots(t, "1.21.4")

@@ -72,8 +72,8 @@ func TestCertificateForTrials(t *testing.T) {
 	}
 }
 
-// TestCertificateFromAnAuthority: the program asks for it by itself, answers the authority on its own port, and a name that
-// gets none is in the log with what to do.
+// TestCertificateFromAnAuthority: the program asks for it by itself, answers the authority on its own port, and a name
+// that gets none is in the log with what to do.
 func TestCertificateFromAnAuthority(t *testing.T) {
 	p := newProgram(t, "")
 	_, portText, _ := net.SplitHostPort(p.addr)

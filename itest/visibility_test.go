@@ -21,10 +21,10 @@ import (
 // within is how soon who is hidden must be silent and unnamed, and who is shown again be heard and named.
 const within = time.Second
 
-// TestWhoIsHeard: real players on servers that show them to each other as servers with ordinary plugins do, who all talk
-// all the time. Who stands in view is heard, whatever lists and walls do; who sees without being seen is neither heard nor
-// named; who is in another world of the same name is not heard; and a group is one wherever its members are. The versions
-// are one of each way in which a server says such things.
+// TestWhoIsHeard: real players on servers that show them to each other as servers with ordinary plugins do, who all
+// talk all the time. Who stands in view is heard, whatever lists and walls do; who sees without being seen is neither
+// heard nor named; who is in another world of the same name is not heard; and a group is one wherever its members are.
+// The versions are one of each way in which a server says such things.
 func TestWhoIsHeard(t *testing.T) {
 	versions := []peer.Version{
 		{Name: "1.8.8", Protocol: 47}, {Name: "1.12.2", Protocol: 340}, {Name: "1.15.2", Protocol: 578},
@@ -105,7 +105,8 @@ func (s *scene) play() {
 func (s *scene) behindListsAndWalls() {
 	begin := s.begin()
 	s.main.Hide("Ann", "Bob")
-	for _, stands := range []time.Duration{sight.Absent + 600*time.Millisecond, sight.Grace + 200*time.Millisecond} { // longer than an absence has to last where it counts
+	// Longer than an absence has to last where it counts.
+	for _, stands := range []time.Duration{sight.Absent + 600*time.Millisecond, sight.Grace + 200*time.Millisecond} {
 		s.wall(true)
 		time.Sleep(stands)
 		if s.sees(s.ann) != 2 || s.sees(s.bob) != 1 || s.sees(s.cid) != 1 || slices.Contains(s.ann.bot.Where().Names, "Bob") {
@@ -154,8 +155,8 @@ func (s *scene) vanish() {
 	s.heardSince(begin, s.ann, s.cid)
 }
 
-// worldsOfOneName: Bob is at the same coordinates of another world, of which all that clients are told is its age or seed,
-// and all lists have everybody; then Ann follows.
+// worldsOfOneName: Bob is at the same coordinates of another world, of which all that clients are told is its age or
+// seed, and all lists have everybody; then Ann follows.
 func (s *scene) worldsOfOneName() {
 	s.begin()
 	s.main.Respawn("Bob", s.elsewhere, 0, 8, 70, 8)
@@ -173,8 +174,8 @@ func (s *scene) worldsOfOneName() {
 	s.rises(gone, s.bob, s.ann)
 }
 
-// oneGroup: Ann and Cid are in different worlds of a server whose lists are each world's own, and then on two servers. They
-// are on each other's roster all the time, and hear each other in a group.
+// oneGroup: Ann and Cid are in different worlds of a server whose lists are each world's own, and then on two servers.
+// They are on each other's roster all the time, and hear each other in a group.
 func (s *scene) oneGroup() {
 	s.main.ListsPerWorld()
 	s.ann.asks(talk.GroupRequest{Verb: talk.Create, Name: "Team", Type: talk.NormalGroup}, "OK")
@@ -271,7 +272,7 @@ func (s *scene) rises(since time.Time, l, from *member) {
 func (s *scene) named(since time.Time, l, whom *member, want bool) {
 	s.t.Helper()
 	testkit.Until(s.t, fmt.Sprintf("%s is told of %s: %v", l.bot.Name, whom.bot.Name, want), func() bool { return l.knows(whom.id) == want })
-	if d := time.Since(since); d > within+within+s.late.slack() { // it is looked at only once others have been waited for
+	if d := time.Since(since); d > within+within+s.late.slack() { // it may wait for others
 		s.t.Fatalf("%s was told of %s (%v) only after %v", l.bot.Name, whom.bot.Name, want, d)
 	}
 }

@@ -21,8 +21,8 @@ import (
 	voicewire "github.com/earshot-mc/earshot/voice/wire"
 )
 
-// TestVoice is first light: real players on a real backend, whose voice
-// sockets hear a tone as loud as their distance says.
+// TestVoice is first light: real players on a real backend, whose voice sockets hear a tone as loud as their distance
+// says.
 func TestVoice(t *testing.T) {
 	versions := peer.Core
 	if long() {
@@ -261,8 +261,8 @@ func (s *speaker) take() []sound {
 	return h
 }
 
-// hears lets from speak until s has heard half a second of it as it should be;
-// a new position takes a moment to arrive, so the first frames may be others.
+// hears lets from speak until s has heard half a second of it as it should be; a new position takes a moment to arrive,
+// so the first frames may be others.
 func (s *speaker) hears(from *speaker, gain, dx, dz float64) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), peer.Patience)
@@ -295,8 +295,7 @@ func (s *speaker) hears(from *speaker, gain, dx, dz float64) {
 	}
 }
 
-// hearsNothingFrom lets from speak until half a second has passed in which s
-// heard nothing.
+// hearsNothingFrom lets from speak until half a second has passed in which s heard nothing.
 func (s *speaker) hearsNothingFrom(from *speaker, why string) {
 	s.t.Helper()
 	for end := time.Now().Add(peer.Patience); time.Now().Before(end); {
@@ -311,8 +310,8 @@ func (s *speaker) hearsNothingFrom(from *speaker, why string) {
 	s.t.Fatalf("%s still hears %s, who is %s", s.bot.Name, from.bot.Name, why)
 }
 
-// tone measures a frame: its frequency by zero crossings, its level as RMS of
-// full scale (a sine of half scale has 0.354).
+// tone measures a frame: its frequency by zero crossings, its level as RMS of full scale (a sine of half scale has
+// 0.354).
 func tone(pcm []int16) (hz, level float64) {
 	first, last, crossings, sum := -1.0, 0.0, 0, 0.0
 	for i, x := range pcm {

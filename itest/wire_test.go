@@ -15,8 +15,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// What the third-party peers cannot be made to do is done here by hand: half a
-// login, a backend that falls silent, one that never stops talking.
+// What the third-party peers cannot be made to do is done here by hand: half a login, a backend that falls silent, one
+// that never stops talking.
 
 // framed is a packet as it is on the wire without compression.
 func framed(id int32, body []byte) []byte {
@@ -59,8 +59,7 @@ func write(t testing.TB, c net.Conn, parts ...[]byte) {
 	}
 }
 
-// ended waits until the other side has ended the connection, and returns what
-// came before and how long it took.
+// ended waits until the other side has ended the connection, and returns what came before and how long it took.
 func ended(t testing.TB, c net.Conn) ([]byte, time.Duration) {
 	t.Helper()
 	begin := time.Now()
@@ -137,8 +136,7 @@ func (c *wire) until(p proto.Packet) []byte {
 	}
 }
 
-// refusal logs in as a client of any protocol and returns the reason with which
-// that is refused.
+// refusal logs in as a client of any protocol and returns the reason with which that is refused.
 func refusal(t testing.TB, addr string, protocol int32, name string) string {
 	t.Helper()
 	c := newWire(t, dial(t, addr, ""), proto.V1_8) // the login disconnect is the same in every version
@@ -154,8 +152,8 @@ func refusal(t testing.TB, addr string, protocol int32, name string) string {
 	return string(reason.JSON(proto.V1_8))
 }
 
-// serving listens until the test ends, and has fn deal with each connection,
-// which is closed when fn returns or the test ends.
+// serving listens until the test ends, and has fn deal with each connection, which is closed when fn returns or the
+// test ends.
 func serving(t testing.TB, fn func(c net.Conn)) (addr string) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -200,8 +198,7 @@ func serving(t testing.TB, fn func(c net.Conn)) (addr string) {
 // hold keeps a connection open, reading what comes, until its other end closes it.
 func hold(c net.Conn) { io.Copy(io.Discard, c) }
 
-// arrive reads what the proxy says to a backend when a player comes: handshake
-// and login start.
+// arrive reads what the proxy says to a backend when a player comes: handshake and login start.
 func arrive(c net.Conn) (name string, err error) {
 	r := frame.NewReader(c, frame.Limits{})
 	defer r.Release()

@@ -12,8 +12,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// banner says where to join, where voice is, and what is unsafe: at every start,
-// whatever the log's level is, and as the log does where machines read it.
+// banner says where to join, where voice is, and what is unsafe. It does so at every start, at every log level, and in
+// the form of the log where machines read it.
 func banner(w io.Writer, dir string, is network.Facts) {
 	conf, addr := is.Config, is.Addr
 	host := addr.IP.String()

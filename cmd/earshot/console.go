@@ -13,7 +13,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/network"
 )
 
-// output is where the log goes: for as long as somebody types at the console, above the line that is being typed.
+// output is where the log goes: above the line at the console, for as long as somebody types there.
 type output struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -26,7 +26,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.w.Write(p)
 }
 
-// set changes where the log goes, and returns where it went.
+// set redirects the log, and returns where it went.
 func (o *output) set(w io.Writer) (before io.Writer) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -34,11 +34,11 @@ func (o *output) set(w io.Writer) (before io.Writer) {
 	return before
 }
 
-// console takes commands from in: as they are typed where that is a terminal, which the log and the answers go to; line by
-// line where it is a pipe, a socket or a file, with the answers on answers. Its channel gets what the console ends with
-// when that is to end the program: nil when somebody pressed Ctrl-C. close ends it, and leaves the terminal as it was.
+// console takes commands from in: as they are typed on a terminal, which then shows the log and the answers; line by
+// line from a pipe, a socket or a file, with the answers on answers. Its channel gets the console's end when that is to
+// end the program: nil when somebody pressed Ctrl-C. close ends it, and leaves the terminal as it was.
 func (p *program) console(n *network.Network, in, terminal, answers *os.File) (ended <-chan error, close func()) {
-	signal.Ignore(syscall.SIGPIPE) // who reads the answers may go, and must not take everybody along
+	signal.Ignore(syscall.SIGPIPE) // a reader of the answers may go, and must not take everybody along
 	end := make(chan error, 1)
 	if _, err := in.Stat(); err != nil { // there is none
 		return end, func() {}

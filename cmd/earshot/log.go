@@ -14,13 +14,13 @@ import (
 	"github.com/earshot-mc/earshot/configs"
 )
 
-// logs is how the program reports, at this moment.
+// logs holds how the program reports at this moment.
 type logs struct {
 	level slog.LevelVar
 	json  atomic.Bool
 }
 
-// newLogs makes a logger that goes by what is applied. Where people at a terminal read it, its lines of text are short.
+// newLogs returns a logger that follows logs. At a terminal its lines of text are short.
 func newLogs(w io.Writer, terminal, colour bool) (*slog.Logger, *logs) {
 	l := &logs{}
 	opts := slog.HandlerOptions{Level: &l.level}
@@ -39,7 +39,7 @@ func newLogs(w io.Writer, terminal, colour bool) (*slog.Logger, *logs) {
 	return slog.New(formats{l, text, slog.NewJSONHandler(w, &named)}), l
 }
 
-// atTerminal tells whether what is written to w is read at a terminal.
+// atTerminal tells whether w writes to a terminal.
 func atTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && commands.IsTerminal(f)
@@ -59,7 +59,7 @@ func (l *logs) apply(c configs.Log) {
 	l.json.Store(c.Format == "json")
 }
 
-// formats is a handler for each format, of which one writes.
+// formats has a handler for each format; one of them writes.
 type formats struct {
 	by         *logs
 	text, json slog.Handler

@@ -1,5 +1,5 @@
-// Earshot is a Minecraft proxy that carries voice: players join through it
-// unchanged, and the same TCP port is the voice gateway.
+// Earshot is a Minecraft proxy that carries voice: players join through it unchanged, and the same TCP port is the
+// voice gateway.
 package main
 
 import (
@@ -50,7 +50,7 @@ versions
 
 `
 
-// badUse is the exit status for whatever the person who started us can mend.
+// badUse is the exit status for mistakes that the caller can mend.
 const badUse = 2
 
 func main() { os.Exit(start(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
@@ -71,7 +71,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		return badUse
 	}
 	flags := pflag.NewFlagSet("earshot", pflag.ContinueOnError)
-	flags.SetOutput(io.Discard) // errors are ours to print, on one line
+	flags.SetOutput(io.Discard) // we print errors ourselves, on one line
 	file := flags.String("config", "", "configuration `FILE` (default: earshot.yml in the data folder, where it exists)")
 	dir := flags.String("data", ".", "`DIR` where Earshot looks for its files and keeps its state; run makes it")
 	listen := flags.String("listen", "", "listen on `ADDR`, as host:port, whatever the configuration says")
@@ -180,7 +180,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 	}
 }
 
-// absolute is a path that means the same from everywhere.
+// absolute returns a path that means the same from everywhere.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -188,7 +188,7 @@ func absolute(path string) string {
 	return path
 }
 
-// release is the linker's version, or the module's where go install built us.
+// release returns the linker's version, or the module's where go install built us.
 func release() string {
 	if info, ok := debug.ReadBuildInfo(); ok && version == "unknown" && info.Main.Version != "" {
 		return info.Main.Version

@@ -13,7 +13,7 @@ import (
 	"github.com/earshot-mc/earshot/configs"
 )
 
-// program is what surrounds a network that is run from the command line: the log, the terminal and signals.
+// program is a network's surroundings on the command line: the log, the terminal and signals.
 type program struct {
 	log    *slog.Logger
 	logs   *logs
@@ -66,7 +66,7 @@ func (p *program) run(n *network.Network, dir string) error {
 			for {
 				select {
 				case <-hup:
-					n.Reload(ctx) // the log says what came of it
+					n.Reload(ctx) // the log says how it went
 				case <-ctx.Done():
 					return
 				}

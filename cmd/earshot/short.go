@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// short is a slog.Handler for people at a terminal: the time of day, the room, what happened and what it is about, and a
-// level only where it is not the ordinary one. With colour the levels are what the eye finds first.
+// short is a slog.Handler for people at a terminal: the time of day, the room, what happened and its details, and a
+// level only where it is not the ordinary one. With colour the eye finds the levels first.
 type short struct {
 	out    *shared
 	level  slog.Leveler
@@ -24,7 +24,7 @@ type short struct {
 	group  string // names with a dot behind each
 }
 
-// shared is where the handlers of one logger write.
+// shared is the output of the handlers of one logger.
 type shared struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -106,7 +106,7 @@ func (s *short) attr(group string, a slog.Attr) string {
 	return " " + key + worded(v.String())
 }
 
-// worded is a value in one word, or in quotation marks.
+// worded returns a value in one word, or in quotation marks.
 func worded(s string) string {
 	if s == "" || strings.ContainsAny(s, " =\"") || readable(s) != s {
 		return strconv.Quote(s)
@@ -114,7 +114,7 @@ func worded(s string) string {
 	return s
 }
 
-// readable keeps what others wrote from being obeyed by the terminal.
+// readable keeps the terminal from obeying codes in foreign texts.
 func readable(s string) string {
 	if !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return s

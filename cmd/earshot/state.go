@@ -16,11 +16,11 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// stateUse is how the command state is used.
+// stateUse shows the use of the command state.
 const stateUse = "write earshot state check [FILE], earshot state export FILE or earshot state import FILE; - is the standard output"
 
-// keep carries out the command state: it checks what is kept, writes it to a file, or takes it from one. It returns the exit
-// status.
+// keep carries out the command state: it checks the state, writes it to a file, or takes it from one. It returns the
+// exit status.
 func keep(args []string, load func() (*configs.Loaded, error), dir string, stdout, stderr io.Writer) int {
 	fail := func(status int, err error) int {
 		fmt.Fprintln(stderr, "earshot:", err)
@@ -76,7 +76,7 @@ func keep(args []string, load func() (*configs.Loaded, error), dir string, stdou
 	return 0
 }
 
-// report lists sections and what is wrong with them. It returns the exit status.
+// report lists sections and their problems. It returns the exit status.
 func report(all []store.Section, to io.Writer) (status int) {
 	for _, s := range all {
 		if s.Bucket != "" {
@@ -103,7 +103,7 @@ func readState(path string) ([]store.Section, error) {
 	return all, nil
 }
 
-// writeState writes a file whole or not at all, readable for its owner: it has the hashes of passwords.
+// writeState writes a file whole or not at all, readable for its owner only: it has the hashes of passwords.
 func writeState(path string, all []store.Section, stdout io.Writer) (err error) {
 	if path == "-" {
 		return store.WriteSections(stdout, all)
@@ -127,7 +127,7 @@ func writeState(path string, all []store.Section, stdout io.Writer) (err error) 
 	return err
 }
 
-// importState stores what a file has. Records of other keys stay.
+// importState stores a file's records. Records of other keys stay.
 func importState(all []store.Section, load func() (*configs.Loaded, error), dir string, stdout, stderr io.Writer) (status int) {
 	l, err := load()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// listVersions prints what `earshot versions` does: all versions, one of them as a file to begin another one with, whose
-// number is the file's name, or the traits.
+// listVersions prints for `earshot versions`: all versions, one of them as a file to begin another one with (the file's
+// name gives the number), or the traits.
 func listVersions(w io.Writer, what, dir string) error {
 	if what == "traits" { // errors in files send people here
 		for _, t := range proto.Traits() {

@@ -159,8 +159,8 @@ func listen(conn net.Conn, start time.Time, late func(time.Duration)) error {
 	}
 }
 
-// The freeze test: one talker feeds three listeners, one of which stops reading. The others hear every frame, in
-// time; the third, when it reads again, is at once less than 200 ms behind.
+// The freeze test: one talker feeds three listeners, one of which stops reading. The others hear every frame, in time;
+// the third, when it reads again, is at once less than 200 ms behind.
 func TestFreeze(t *testing.T) {
 	for _, w := range ways {
 		t.Run(w.name, func(t *testing.T) {

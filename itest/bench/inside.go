@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// inside are figures that the packages' own benchmarks give, with their goals.
+// inside lists figures of the packages' own benchmarks, with their goals.
 var inside = []struct {
 	pkg, bench string
 	unit       string
@@ -57,8 +57,8 @@ func insideTable() bool {
 	return good
 }
 
-// readBenchmarks reads what go test prints: a name with the number of processors, how often it ran, and pairs of a value
-// and its unit.
+// readBenchmarks reads the output of go test: a name with the number of processors, how often it ran, and pairs of a
+// value and its unit.
 func readBenchmarks(out []byte, each func(bench, unit string, value float64)) {
 	for line := range bytes.Lines(out) {
 		words := strings.Fields(string(line))

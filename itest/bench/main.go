@@ -1,6 +1,5 @@
-// Bench prints what Earshot costs beside what the machine can do at best,
-// measured in the same run: voice against a bare fan-out, the proxy against an
-// io.Copy relay. Every server is a process of its own on loopback.
+// Bench prints what Earshot costs beside what the machine can do at best, measured in the same run: voice against a
+// bare fan-out, the proxy against an io.Copy relay. Every server is a process of its own on loopback.
 //
 //	go run ./itest/bench [-only voice|proxy] [-rounds N] [-window D]
 package main

@@ -15,15 +15,13 @@ import (
 	"unsafe"
 )
 
-// process is one server under test: a child, so that its CPU and memory are
-// its own.
+// process is one server under test: a child, so that its CPU and memory are its own.
 type process struct {
 	cmd  *exec.Cmd
-	addr string // what it printed first, or what it was told
+	addr string // its first line, or as told
 }
 
-// launch starts a program of ours. Where first is set, the child's first line
-// is its address.
+// launch starts a program of ours. Where first is set, the child's first line is its address.
 func launch(first bool, name string, args ...string) (*process, error) {
 	p := &process{cmd: exec.Command(name, args...)}
 	if !first { // Earshot, whose banner is no figure; that it does not run shows soon enough
@@ -53,7 +51,7 @@ func (p *process) stop() {
 	t.Stop()
 }
 
-// cpu is user and system time so far, from the process's own clock.
+// cpu returns user and system time so far, from the process's own clock.
 func (p *process) cpu() time.Duration {
 	var ts syscall.Timespec
 	if _, _, e := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, uintptr(^p.cmd.Process.Pid<<3|2), uintptr(unsafe.Pointer(&ts)), 0); e != 0 {
@@ -62,7 +60,7 @@ func (p *process) cpu() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// rss is its resident memory in bytes.
+// rss returns its resident memory in bytes.
 func (p *process) rss() int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", p.cmd.Process.Pid))
 	if err != nil {
@@ -97,7 +95,7 @@ func (d *delays) clear() {
 	clear(d.n[:])
 }
 
-// at is the quantile q in ms.
+// at returns the quantile q in ms.
 func (d *delays) at(q float64) float64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,7 +130,7 @@ func mean(x []float64) float64 {
 	return sum / float64(len(x))
 }
 
-// machine names what the figures were measured on.
+// machine describes the machine that was measured.
 func machine() string {
 	model := "unknown processor"
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -25,8 +25,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/frame"
 )
 
-// The load speaks 1.12.2: its join game is twenty bytes, and what a passed
-// frame costs does not depend on the version.
+// The load speaks 1.12.2: its join game is twenty bytes, and the cost of a passed frame does not depend on the version.
 const (
 	protocol   = 340
 	joinGame   = 0x23
@@ -38,9 +37,8 @@ const (
 	positionIn = 1 + 8*3 + 1
 )
 
-// relay is the baseline: every connection is copied to backend and back, in the
-// kernel as io.Copy does between two sockets or, with seen, through a buffer, as
-// whoever looks at the bytes has to.
+// relay is the baseline: it copies every connection to the backend and back, in the kernel as io.Copy does between two
+// sockets or, with seen, through a buffer, as a program has to that looks at the bytes.
 func relay(backend string, seen bool) error {
 	pipe := func(dst, src net.Conn) {
 		if seen {
@@ -72,8 +70,7 @@ func relay(backend string, seen bool) error {
 	}
 }
 
-// answer is the baseline of server list pings: it accepts, reads once, writes
-// as much as an answer has, and closes.
+// answer is the baseline of server list pings: it accepts, reads once, writes as much as an answer has, and closes.
 func answer() error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -274,7 +271,7 @@ func (w *path) players(n int) (clients, servers []*peer, err error) {
 	return clients, servers, nil
 }
 
-// ways starts an io.Copy relay or Earshot in front of a new backend.
+// relay starts an io.Copy relay or Earshot in front of a new backend.
 func (b *proxyBench) relay(compress bool) (*path, error) {
 	back := newBackend(compress)
 	p, err := launch(true, selfPath(), "relay", back.ln.Addr().String())
@@ -320,7 +317,7 @@ func (b *proxyBench) earshot(compress, online bool, more string) (*path, error) 
 	return nil, fmt.Errorf("earshot never listened on %s", addr)
 }
 
-// chunky is data that deflates about as well as a chunk does.
+// chunky returns data that deflates about as well as a chunk does.
 func chunky(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -333,7 +330,7 @@ func chunky(n int) []byte {
 	return b
 }
 
-// wire is one clientbound frame of n bytes of content as it stands on the wire.
+// wire returns one clientbound frame of n bytes of content as it stands on the wire.
 func wire(n int, compress bool) []byte { return framed(content(n), compress) }
 
 func content(n int) []byte { return append([]byte{mapChunk}, chunky(n-1)...) }
@@ -434,7 +431,7 @@ func (w *path) run(l load) (c cost, err error) {
 	}, nil
 }
 
-// movementDelay is p50 and p99 in ms from a client's position packet to the backend.
+// movementDelay returns p50 and p99 in ms from a client's position packet to the backend.
 func (w *path) movementDelay(players int, window time.Duration) (p50, p99 float64, err error) {
 	clients, servers, err := w.players(players)
 	if err != nil {
@@ -478,7 +475,7 @@ func (w *path) movementDelay(players int, window time.Duration) (p50, p99 float6
 	return d.at(.5), d.at(.99), nil
 }
 
-// switches counts how often players come to the other backend per second of clock, with the driver on the same cores,
+// switches returns how often players come to the other backend per second of clock, with the driver on the same cores,
 // and the process's CPU in ms for each.
 func (w *path) switches(players int, window time.Duration) (perSecond, each float64, err error) {
 	clients, servers, err := w.players(players)
@@ -526,8 +523,7 @@ func (w *path) switches(players int, window time.Duration) (perSecond, each floa
 	return float64(n.Load()) / spent, (w.proc.cpu() - cpu).Seconds() * 1000 / float64(max(n.Load(), 1)), nil
 }
 
-// logins counts complete offline logins per second of clock, with the driver
-// on the same cores.
+// logins counts complete offline logins per second of clock, with the driver on the same cores.
 func (w *path) logins(window time.Duration) float64 {
 	var n atomic.Int64
 	var all sync.WaitGroup
@@ -552,7 +548,7 @@ func (w *path) logins(window time.Duration) float64 {
 	return float64(n.Load()) / time.Since(start).Seconds()
 }
 
-// statuses is answers per second of the process's CPU.
+// statuses returns answers per second of the process's CPU.
 func (w *path) statuses(window time.Duration) float64 {
 	var n atomic.Int64
 	var all sync.WaitGroup
@@ -617,9 +613,9 @@ func (b *proxyBench) each(make []func() (*path, error), fn func(*path) (float64,
 	return out
 }
 
-// near tells whether a figure holds: it is no more than the goal, or, on a machine on which the baseline of the same run
-// alone costs nearly as much as the goal allows, no more than ratio times that baseline. The goals in plain figures are
-// those of another machine; a ratio in one run is the same on any.
+// near tells whether a figure holds: it is no more than the goal, or, on a machine whose baseline in the same run costs
+// nearly as much as the goal allows, no more than ratio times that baseline. The goals in plain figures are those of
+// another machine; a ratio in one run is the same on any.
 func near(figure, goal, ratio, baseline float64) bool { return figure <= max(goal, ratio*baseline) }
 
 func (b *proxyBench) row(name, figures string, ok bool, goal string) {
@@ -665,8 +661,8 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 	v = b.each(ways(online), perGiB(bulk))
 	b.row("the same, encrypted client", fmt.Sprintf("%.2f CPU s/GiB, %.2f on top", v[0], v[0]-clear), v[0]-clear <= 19, "≤ 19 on top")
 
-	// What a compressed frame costs more is the look at its id, whatever its length: so frames are compared that are as
-	// long on the wire, first those of the bulk above, then those that 32 KiB make.
+	// A compressed frame costs the look at its id more, whatever its length. So frames are compared that are as long on
+	// the wire: first those of the bulk above, then those that 32 KiB make.
 	small := len(wire(32<<10, true))
 	for i, inflated := range []int{(32 << 10) * (32 << 10) / small, 32 << 10} {
 		size := len(wire(inflated, true))
@@ -701,7 +697,7 @@ func proxyTable(binary, dir string, rounds int, window time.Duration) bool {
 	})
 	b.row("memory per player under chunk load", fmt.Sprintf("%.0f KiB, io.Copy %.0f", v[1], v[0]), v[1] <= 128, "≤ 128 KiB")
 
-	// Moves of entities are the packets that the voice gateway looks at most. Without it nobody looks.
+	// The voice gateway looks most at moves of entities. Without it nobody looks.
 	unseen := func() (*path, error) { return b.earshot(true, false, "voice: {enabled: false}\n") }
 	moves := load{players: 50, compress: true, pause: 50 * time.Millisecond, burst: 10, window: window,
 		content: append([]byte{entityMove, 77}, make([]byte, 3*2+1)...)}

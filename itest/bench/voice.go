@@ -20,8 +20,8 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// scenario: groups of clients; in each some speak, 50 frames of 80 bytes a
-// second, and everybody else in the group hears them.
+// scenario: groups of clients; in each some speak, 50 frames of 80 bytes a second, and everybody else in the group
+// hears them.
 type scenario struct {
 	groups, clients, speakers int
 	floor                     float64 // CPU goal as a ratio to the bare fan-out
@@ -37,7 +37,7 @@ type voiceServer struct {
 	start func(s scenario) (*process, error)
 	path  func(g, i int) string
 	tls   bool
-	all   bool // every capability is negotiated, and the groups take all ways that there are
+	all   bool // every capability is negotiated, and the groups use all routes
 }
 
 type voiceResult struct {
@@ -48,12 +48,11 @@ const (
 	frameTime = 20 * time.Millisecond
 	opusSize  = 80
 	upHead    = 16              // stream, sequence
-	downHead  = 16 + 1 + 8 + 16 // speaker, gain, dx and dz, stream and sequence
+	downHead  = 16 + 1 + 8 + 16 // talker, gain, dx and dz, stream and sequence
 )
 
-// crowd is a server and all its clients. Nobody speaks but while it is measured,
-// so that several servers can be measured in turn, and what the machine does
-// meanwhile falls on all of them.
+// crowd is a server and all its clients. They speak only while they are measured, so that several servers can be
+// measured in turn, and the machine's other work falls on all of them.
 type crowd struct {
 	voiceServer
 	s       scenario
@@ -63,7 +62,7 @@ type crowd struct {
 	readers sync.WaitGroup
 
 	base                time.Time
-	from, until         atomic.Int64 // since base: what is counted
+	from, until         atomic.Int64 // since base: the time that counts
 	heard, copies, sent atomic.Int64
 	d                   delays
 }
@@ -113,7 +112,7 @@ func (v voiceServer) open(s scenario) (c *crowd, err error) {
 			}
 		}
 	}
-	_, err = c.measure(time.Second) // what hundreds of handshakes leave behind is cleared by then
+	_, err = c.measure(time.Second) // by then the rest of hundreds of handshakes is cleared
 	return c, err
 }
 
@@ -137,7 +136,7 @@ func (c *crowd) hears(at int64) {
 	}
 }
 
-// speak sends until quit; what is sent within the time that counts is counted.
+// speak sends until quit, and counts the frames within the time that counts.
 func (c *crowd) speak(conn *voiceConn, quit <-chan struct{}) {
 	at := time.Now().Add(rand.N(frameTime))
 	for {
@@ -197,7 +196,7 @@ func (c *crowd) measure(window time.Duration) (r voiceResult, err error) {
 	}, nil
 }
 
-// way is how a group's frames reach its members.
+// way is a route by which a group's frames reach its members.
 type way int
 
 const (
@@ -211,7 +210,7 @@ const (
 // wayOf divides the groups of a scenario. The target declares for the third of each four.
 func wayOf(g int) way { return way(g) % ways }
 
-// kind is what a speaker's frames begin with.
+// kind returns the first byte of a talker's frames.
 func (w way) kind() byte {
 	if w == byClip {
 		return 1
@@ -228,8 +227,7 @@ func settled(conns []*voiceConn) bool {
 	return true
 }
 
-// voiceConn is the cheapest client that can be measured with: it speaks what
-// audio 2 negotiates and nothing else, or what everything does.
+// voiceConn is the cheapest client to measure with: it speaks what audio 2 negotiates and nothing else, or everything.
 type voiceConn struct {
 	conn   net.Conn
 	br     *bufio.Reader
@@ -238,14 +236,14 @@ type voiceConn struct {
 	out    []byte
 
 	kinds  int    // bytes for the kind at the front of each frame
-	kind   byte   // of what it sends
-	team   string // in base64: the voice group that it is to be in; empty: none
+	kind   byte   // of the frames it sends
+	team   string // in base64: the voice group to be in; empty: none
 	joined bool   // has asked for that; the reader's
 	in     atomic.Bool
 	mu     sync.Mutex // of writing
 }
 
-// everything asks for all that there is.
+// everything asks for every capability.
 const everything = "X-SocketSVC-Status: 1\r\nX-SocketSVC-Spatial: 1\r\nX-SocketSVC-Speakers: 1\r\nX-SocketSVC-Soundboard: 2\r\n" +
 	"X-SocketSVC-Groups: 2\r\nX-SocketSVC-Group-Edit: 1\r\nX-SocketSVC-Pose: 1\r\n"
 
@@ -317,7 +315,7 @@ func (c *voiceConn) groups(text string) {
 		words := strings.Fields(row)
 		if len(words) == 7 && words[0] == "G" && words[6] == c.team && !c.joined {
 			c.joined = true
-			c.text("SSVC_GROUP_V1:JOIN " + words[1] + " -") // that it fails shows as not being in
+			c.text("SSVC_GROUP_V1:JOIN " + words[1] + " -") // a failure shows as not being in
 		}
 	}
 }
@@ -349,9 +347,8 @@ func (c *voiceConn) read(fn func([]byte)) {
 	}
 }
 
-// fanout is the floor: it upgrades sockets at /GROUP and copies each frame at
-// once to everybody else of the group behind a header of the right size. No
-// checks, no distances; one write per listener and frame.
+// fanout is the floor: it upgrades sockets at /GROUP and copies each frame at once to everybody else of the group
+// behind a header of the right size. No checks, no distances; one write per listener and frame.
 func fanout(addr string) error {
 	ln, err := net.Listen("tcp", addr)
 	if err != nil {
@@ -425,8 +422,8 @@ func fanout(addr string) error {
 	}
 }
 
-// inTurn measures all servers for a second each, one after the other, again and
-// again: a machine that is slower for a while is so for all of them.
+// inTurn measures all servers for a second each, one after the other, again and again: a machine that is slower for a
+// while is so for all of them.
 func inTurn(servers []voiceServer, s scenario, turns int) (map[string][]voiceResult, error) {
 	var crowds []*crowd
 	defer func() {
@@ -502,7 +499,7 @@ func voiceTable(target string, turns int) bool {
 			switch k {
 			case 1:
 				ok, text := x <= s.floor && lost < .01 && kib <= 64, fmt.Sprintf("≤ %.2f, none lost, ≤ 64 KiB", s.floor)
-				if limit := map[int]float64{1: 2, 10: 16}[s.speakers]; limit > 0 { // what one speaker, and ten, may take
+				if limit := map[int]float64{1: 2, 10: 16}[s.speakers]; limit > 0 { // allowed for one and ten
 					ok, text = ok && p99 <= limit, fmt.Sprintf("%s, p99 ≤ %.0f ms", text, limit)
 				}
 				goal = verdict(ok, text, &good)

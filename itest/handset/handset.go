@@ -1,6 +1,6 @@
-// Package handset is a client of the voice gateway that is no socket: a telephone in memory. It stands for whatever comes
-// beside the WebSocket, such as a page in a browser or another protocol, and shows what such a kind of client needs: the
-// values that it is shown, and a talker for what its player says.
+// Package handset is a client of the voice gateway without a socket: a telephone in memory. It stands for any other
+// kind of client, such as a page in a browser or another protocol, and shows what such a kind needs: the values it is
+// shown, and a talker for its player's voice.
 package handset
 
 import (
@@ -31,7 +31,7 @@ type Sound struct {
 	Opus string
 }
 
-// Seen is what a handset has been shown last, and all that it has heard and been answered since it was made.
+// Seen holds the last views of a handset, and everything that it has heard and been answered.
 type Seen struct {
 	Roster   []roster.Person
 	Pose     *world.Pose
@@ -75,12 +75,12 @@ func (h *Handset) Do(what func(*talker.Talker) error) {
 	}
 }
 
-// Say says a frame.
+// Say sends a frame.
 func (h *Handset) Say(seq int64, opus string) {
 	h.Do(func(t *talker.Talker) error { return t.Mic(1, seq, []byte(opus)) })
 }
 
-// ErrEnded is why a handset that was ended has ended.
+// ErrEnded is the error of a handset that was ended.
 var ErrEnded error = ended{}
 
 type ended struct{}
@@ -117,12 +117,12 @@ func (h *Handset) End(why hub.End) {
 // Count adds what was heard.
 func (h *Handset) Count(to *hub.Sent) { to.Frames += uint64(len(h.Seen().Sounds)) }
 
-// Deliver is called by everybody who is heard.
+// Deliver takes a frame of any talker.
 func (h *Handset) Deliver(f *route.Frame) {
 	h.note(func(s *Seen) { s.Sounds = append(s.Sounds, Sound{f.Kind, f.Talker, f.Gain, string(f.Opus)}) })
 }
 
-// Waits is always false: what a handset is shown it has.
+// Waits returns false: a handset has whatever it is shown.
 func (h *Handset) Waits() bool { return false }
 
 // ShowRoster and the methods below are called by the turn.

@@ -21,17 +21,18 @@ import (
 	"go.uber.org/goleak"
 )
 
-// AuthorityLeft is what an [Authority] leaves behind, which has no end.
+// AuthorityLeft names the goroutines that an [Authority] leaves behind, which never end.
 func AuthorityLeft() goleak.Option {
 	return goleak.IgnoreAnyFunction("github.com/letsencrypt/pebble/v2/va.VAImpl.processTasks")
 }
 
-// Authority is Let's Encrypt's own server for tests, which knows every name as this machine and reaches it at the two ports.
+// Authority is Let's Encrypt's own server for tests, which knows every name as this machine and reaches it at the two
+// ports.
 type Authority struct {
 	URL     string         // of its directory
 	Roots   *x509.CertPool // of that URL
 	RootCA  string         // the same as a file
-	Issuer  *x509.CertPool // of what it gives
+	Issuer  *x509.CertPool // of its certificates
 	Refuses atomic.Bool    // everything, for now
 }
 

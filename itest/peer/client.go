@@ -28,10 +28,10 @@ type Client struct {
 	c    *Crowd
 }
 
-// Await returns the next event of a kind about this client that matches (nil: any), behind the one
-// the last Await of that kind returned. Kinds of both clients: login, moved (by the server), payload,
-// state, kicked, end, lost; bots: spawn, respawn, death, pos, game, mount, dismount, chat, actionbar, commands,
-// listed and unlisted (in the tab list); raw clients: success, packet.
+// Await returns the next event of a kind about this client that matches (nil: any), behind the one the last Await of
+// that kind returned. Kinds of both clients: login, moved (by the server), payload, state, kicked, end, lost; bots:
+// spawn, respawn, death, pos, game, mount, dismount, chat, actionbar, commands, listed and unlisted (in the tab list);
+// raw clients: success, packet.
 func (c *Client) Await(kind string, match func(Event) bool) Event {
 	c.c.t.Helper()
 	return c.c.await(kind, c.Name, match)
@@ -40,7 +40,7 @@ func (c *Client) Await(kind string, match func(Event) bool) Event {
 // Count says how many such events there have been.
 func (c *Client) Count(kind string) int { return c.c.count(kind, c.Name) }
 
-// Next waits no longer than that for an event of any of these kinds about this client, behind the one that the last
+// Next waits no longer than within for an event of any of these kinds about this client, behind the one that the last
 // Await, Next or Skip of the first kind ended with. ok is false when there was none.
 func (c *Client) Next(within time.Duration, kinds ...string) (e Event, ok bool) {
 	c.c.t.Helper()
@@ -59,8 +59,8 @@ func (c *Client) do(cmd string, args command) Event {
 	return c.c.do(args)
 }
 
-// Where is where the client is, and what it knows about itself. Bots tell also Names, the tab list, and Seen, how many
-// entities of each kind there are for them.
+// Where returns the place of the client, and what it knows about itself. Bots also tell Names, the tab list, and Seen,
+// how many entities of each kind there are for them.
 func (c *Client) Where() Event { c.c.t.Helper(); return c.do("where", nil) }
 
 // Payload sends a plugin message.
@@ -110,7 +110,7 @@ func NewBots(t testing.TB, version string) *BotCrowd {
 // Dial makes a bot connect and does not wait for anything.
 func (c *BotCrowd) Dial(addr, name string) *Bot { c.t.Helper(); return c.DialAs(addr, name, "") }
 
-// DialAs is Dial with another host name than addr's in the handshake, if host is not empty.
+// DialAs does as Dial, with another host name than addr's in the handshake, if host is not empty.
 func (c *BotCrowd) DialAs(addr, name, host string) *Bot {
 	c.t.Helper()
 	h, p := hostPort(c.t, addr)
@@ -145,8 +145,7 @@ func (b *Bot) Walk(ticks int) Event {
 	return b.do("walk", command{"ticks": ticks})
 }
 
-// Goto walks straight to a place on the floor, stops there and returns where that is, within a third of
-// a block.
+// Goto walks straight to a place on the floor, stops there and returns where that is, within a third of a block.
 func (b *Bot) Goto(x, z float64) Event {
 	b.c.t.Helper()
 	return b.do("goto", command{"x": x, "z": z})
@@ -161,7 +160,7 @@ func (b *Bot) Look(yaw, pitch float64) {
 // Chat says something; a text that begins with / is a command.
 func (b *Bot) Chat(text string) { b.c.t.Helper(); b.do("chat", command{"text": text}) }
 
-// Complete presses the Tab key behind text, and gives what there is to choose from.
+// Complete presses the Tab key behind text, and returns the choices.
 func (b *Bot) Complete(text string) []string {
 	b.c.t.Helper()
 	return b.do("complete", command{"text": text}).Names
@@ -180,7 +179,7 @@ func (r *Raw) Command(text string) error {
 	return err
 }
 
-// Raw is a client that does nothing by itself but log in, keep alive and confirm teleports.
+// Raw is a client that by itself only logs in, keeps alive and confirms teleports.
 type Raw struct{ Client }
 
 // RawCrowd is a process of raw clients.
@@ -199,15 +198,15 @@ type Login struct {
 	Account *Account // for online mode
 	// SilentToPlugins leaves login plugin requests unanswered instead of "not understood".
 	SilentToPlugins bool
-	Forge           bool     // answer as a client with Forge does (a mock, see forge.js); there are "forge" events at each join game
+	Forge           bool     // answer as a client with Forge does (forge.js); sends "forge" events at join games
 	Watch           []string // see Raw.Watch, from the first packet on
 }
 
-// Nobody is a client that has yet to connect, with Again.
+// Nobody returns a client that has yet to connect, with Again.
 func (c *RawCrowd) Nobody(name string) *Raw { return &Raw{Client{name, c.Crowd}} }
 
-// Again makes a client connect once more, or a first time, and does not wait for anything. One whose last connection has
-// not ended for it yet stays on that.
+// Again makes a client connect once more, or a first time, and does not wait for anything. A client whose last
+// connection has not ended for it yet stays on that.
 func (c *RawCrowd) Again(addr string, r *Raw) {
 	c.t.Helper()
 	h, p := hostPort(c.t, addr)

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// versions are those that the peers are tried with against each other: without any proxy between
-// them everything must work, or a failure elsewhere means nothing.
+// versions are those that the peers are tried with against each other: without any proxy between them everything must
+// work, or a failure elsewhere means nothing.
 func versions() []Version {
 	if os.Getenv("EARSHOT_LONG") != "" {
 		return Versions
@@ -356,8 +356,7 @@ func testRefused(t *testing.T, v Version, s *Server, c *RawCrowd) {
 	c.Join(s.Addr, "Nina").Quit()
 }
 
-// TestForwarding: the backend believes only what is forwarded the right way. The proxy's part is
-// played by hand.
+// TestForwarding: the backend believes only what is forwarded the right way. The proxy's part is played by hand.
 func TestForwarding(t *testing.T) {
 	who := uuid.MustParse("01234567-89ab-cdef-0123-456789abcdef")
 	plain := strings.ReplaceAll(who.String(), "-", "")

@@ -1,7 +1,7 @@
-// Package peer starts Minecraft clients and servers that nobody of this project wrote and lets a
-// test talk to them: mineflayer players, raw minecraft-protocol clients, a stub backend that does
-// whatever it is told, and flying-squid. It promises that a peer never outlives its test, that no
-// wait is without a bound, and that any complaint of a peer about the packets it got fails the test.
+// Package peer starts Minecraft clients and servers that nobody of this project wrote and lets a test talk to them:
+// mineflayer players, raw minecraft-protocol clients, a stub backend that does whatever it is told, and flying-squid.
+// It promises that a peer never outlives its test, that no wait is without a bound, and that any complaint of a peer
+// about the packets it got fails the test.
 package peer
 
 import (
@@ -22,12 +22,11 @@ import (
 	"time"
 )
 
-// Patience bounds every wait for a peer. It is long because test machines are slow, and never used
-// up when things work.
+// Patience bounds every wait for a peer. It is long because test machines are slow, and never used up when things work.
 const Patience = 45 * time.Second
 
-// Event is one line a peer printed. Which fields are set depends on Kind; what a peer prints is
-// told in the scripts beside it.
+// Event is one line a peer printed. Which fields are set depends on Kind; what a peer prints is told in the scripts
+// beside it.
 type Event struct {
 	Kind string `json:"ev"`
 	ID   int    `json:"id"`   // of the command this answers
@@ -304,9 +303,9 @@ func (p *process) next(within time.Duration, name string, kinds []string) (Event
 	return e, true
 }
 
-// Await returns the next event of a kind about a player ("" is about anybody or nobody) that
-// matches (nil: any). Each call goes on behind the event the last call for the same kind and player
-// returned, so nothing is missed and nothing is seen twice.
+// Await returns the next event of a kind about a player ("" is about anybody or nobody) that matches (nil: any). Each
+// call goes on behind the event the last call for the same kind and player returned, so nothing is missed and nothing
+// is seen twice.
 func (p *process) await(kind, name string, match func(Event) bool) Event {
 	p.t.Helper()
 	key := kind + "\x00" + name

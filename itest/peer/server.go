@@ -26,8 +26,8 @@ func World(name string) Option { return func(c command) { c["world"] = name } }
 // Floodgate makes the backend read Floodgate's data with that key.
 func Floodgate(key []byte) Option { return func(c command) { c["floodgate"] = fmt.Sprintf("%x", key) } }
 
-// Forge makes the backend go through Forge's handshake of its version first (a mock, see forge.js). Servers with different
-// registries are not for the same client.
+// Forge makes the backend go through Forge's handshake of its version first (a mock, see forge.js). Servers with
+// different registries are not for the same client.
 func Forge(registries string) Option { return func(c command) { c["forge"] = registries } }
 
 // AskForwarding sets the newest modern forwarding version the backend asks for; 4 without it.
@@ -58,15 +58,15 @@ func Seeds(worlds map[string]int32) Option {
 	}
 }
 
-// Server is a game server of somebody else.
+// Server is a real game server.
 type Server struct {
 	Addr string // host:port
 	Version
 	*process
 }
 
-// Backend starts the stub backend: one version, offline, a stone floor with its top at y 70, players
-// arriving at 8, 70, 8 on it. Every player's tab list holds everybody.
+// Backend starts the stub backend: one version, offline, a stone floor with its top at y 70, players arriving at 8, 70,
+// 8 on it. Every player's tab list holds everybody.
 func Backend(t testing.TB, version, mode, secret string, options ...Option) *Server {
 	t.Helper()
 	c := command{"version": version, "mode": mode, "secret": secret}
@@ -76,8 +76,8 @@ func Backend(t testing.TB, version, mode, secret string, options ...Option) *Ser
 	return serve(t, "backend.js", version, c)
 }
 
-// Squid starts flying-squid, a complete game server: one version up to [SquidNewest], offline, flat.
-// It knows Join, Leave, Where, Say and Kick.
+// Squid starts flying-squid, a complete game server: one version up to [SquidNewest], offline, flat. It knows Join,
+// Leave, Where, Say and Kick.
 func Squid(t testing.TB, version string) *Server {
 	t.Helper()
 	return serve(t, "squid.js", version, command{"version": version})
@@ -94,10 +94,10 @@ func serve(t testing.TB, script, version string, c command) *Server {
 	return s
 }
 
-// Await returns the next event of a kind about a player ("": anybody) that matches (nil: any),
-// behind the one the last Await for the same kind and player returned. Kinds: join, leave, pos,
-// look, vehicle, confirmed (a teleport), respawned, chat, payload, settings, configuring,
-// reconfiguring, refused, lost, packs (the client's known ones; text is how many).
+// Await returns the next event of a kind about a player ("": anybody) that matches (nil: any), behind the one the last
+// Await for the same kind and player returned. Kinds: join, leave, pos, look, vehicle, confirmed (a teleport),
+// respawned, chat, payload, settings, configuring, reconfiguring, refused, lost, packs (the client's known ones; text
+// is how many).
 func (s *Server) Await(kind, name string, match func(Event) bool) Event {
 	s.t.Helper()
 	return s.await(kind, name, match)
@@ -123,8 +123,8 @@ func near(x, y, z float64) func(Event) bool {
 	return func(e Event) bool { return close(e.X, x) && close(e.Y, y) && close(e.Z, z) }
 }
 
-// Teleport moves a player; the parts named in relative ("x", "y", "z", "yaw", "pitch") are added to
-// where it is. The answer's Teleport is what the client confirms, from 1.9 on.
+// Teleport moves a player; the parts named in relative ("x", "y", "z", "yaw", "pitch") are added to where it is. The
+// answer's Teleport is what the client confirms, from 1.9 on.
 func (s *Server) Teleport(name string, x, y, z, yaw, pitch float64, relative ...string) Event {
 	s.t.Helper()
 	if relative == nil {
@@ -133,15 +133,13 @@ func (s *Server) Teleport(name string, x, y, z, yaw, pitch float64, relative ...
 	return s.do(command{"cmd": "teleport", "name": name, "x": x, "y": y, "z": z, "yaw": yaw, "pitch": pitch, "relative": relative})
 }
 
-// Respawn sends a player to a place in a world, with the respawn packet. keep is the packet's data
-// to keep.
+// Respawn sends a player to a place in a world, with the respawn packet. keep is the packet's data to keep.
 func (s *Server) Respawn(name, world string, keep int, x, y, z float64) {
 	s.t.Helper()
 	s.do(command{"cmd": "respawn", "name": name, "world": world, "keep": keep, "x": x, "y": y, "z": z})
 }
 
-// Kill lets a player die; once it asks back it respawns in the same world at x, y, z, which is a
-// "respawned" event.
+// Kill lets a player die; once it asks back it respawns in the same world at x, y, z, which is a "respawned" event.
 func (s *Server) Kill(name string, x, y, z float64) {
 	s.t.Helper()
 	s.do(command{"cmd": "kill", "name": name, "x": x, "y": y, "z": z})
@@ -174,8 +172,8 @@ func (s *Server) Show(name, target string) {
 // ListsPerWorld makes a player's list hold those alone who are in the player's own world, as a plugin does.
 func (s *Server) ListsPerWorld() { s.t.Helper(); s.do(command{"cmd": "lists", "by": "world"}) }
 
-// Vanish takes a player, who need not have come yet, off the lists and out of the sight of those named, or of everybody.
-// The player goes on seeing them.
+// Vanish takes a player, who need not have come yet, off the lists and out of the sight of those named, or of
+// everybody. The player goes on seeing them.
 func (s *Server) Vanish(name string, from ...string) {
 	s.t.Helper()
 	c := command{"cmd": "vanish", "name": name}
@@ -221,8 +219,8 @@ const (
 	Minecart = "minecart" // along a track, from 1.21.2 on
 )
 
-// Drive moves a vehicle by dx, dy, dz, telling the clients in the way named by how, and returns
-// where that put it: steps are rounded to what the packet can hold.
+// Drive moves a vehicle by dx, dy, dz, telling the clients in the way named by how, and returns where that put it:
+// steps are rounded to what the packet can hold.
 func (s *Server) Drive(vehicle int32, how string, dx, dy, dz float64) Event {
 	s.t.Helper()
 	return s.do(command{"cmd": "drive", "vehicle": vehicle, "how": how, "dx": dx, "dy": dy, "dz": dz})
@@ -240,15 +238,14 @@ func (s *Server) Destroy(vehicle int32) {
 	s.do(command{"cmd": "destroy", "vehicle": vehicle})
 }
 
-// Reconfigure sends a player back to configuration, from 1.20.2 on; it comes back with another
-// "join". hold makes it stay there until [Server.Finish].
+// Reconfigure sends a player back to configuration, from 1.20.2 on; it comes back with another "join". hold makes it
+// stay there until [Server.Finish].
 func (s *Server) Reconfigure(name string, hold bool) {
 	s.t.Helper()
 	s.do(command{"cmd": "reconfigure", "name": name, "hold": hold})
 }
 
-// Hold makes the first configuration of players who come from now on wait for [Server.Finish], or
-// not any more.
+// Hold makes the first configuration of players who come from now on wait for [Server.Finish], or not any more.
 func (s *Server) Hold(on bool) { s.t.Helper(); s.do(command{"cmd": "hold", "on": on}) }
 
 // Finish ends a configuration that was held.
@@ -257,8 +254,8 @@ func (s *Server) Finish(name string) {
 	s.do(command{"cmd": "finish", "name": name})
 }
 
-// Refuse makes the next connections of a name end in "login", "config" (from 1.20.2 on) or "play"
-// with a reason; an empty phase lets them in again.
+// Refuse makes the next connections of a name end in "login", "config" (from 1.20.2 on) or "play" with a reason; an
+// empty phase lets them in again.
 func (s *Server) Refuse(name, phase, reason string) {
 	s.t.Helper()
 	s.do(command{"cmd": "refuse", "name": name, "phase": phase, "reason": reason})
@@ -297,7 +294,7 @@ func (s *Server) Raw(name string, packet []byte) {
 	s.do(command{"cmd": "raw", "name": name, "data": packet})
 }
 
-// Where is where flying-squid has a player.
+// Where returns a player's place as flying-squid has it.
 func (s *Server) Where(name string) Event {
 	s.t.Helper()
 	return s.do(command{"cmd": "where", "name": name})

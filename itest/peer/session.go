@@ -13,8 +13,8 @@ import (
 // Account is what a client needs to join a server in online mode.
 type Account struct{ URL, Name, ID, Token string } // ID: 32 hex digits
 
-// Sessions is a session server like the one of the game's accounts: clients announce there which
-// server they join, and servers ask there whether they did.
+// Sessions is a session server like the one of the game's accounts: clients announce there which server they join, and
+// servers ask there whether they did.
 type Sessions struct {
 	URL string
 
@@ -42,8 +42,8 @@ func NewSessions(t testing.TB) *Sessions {
 	return s
 }
 
-// Account makes an account whose ID depends on the name alone. Its properties are what servers are
-// told about it; without a signature they are unsigned.
+// Account makes an account whose ID depends on the name alone. Its properties are what servers are told about it;
+// without a signature they are unsigned.
 func (s *Sessions) Account(name string, properties ...Property) *Account {
 	id := md5.Sum([]byte("account " + name))
 	token := md5.Sum([]byte("token " + name))
@@ -61,7 +61,7 @@ func (s *Sessions) Down(down bool) {
 	s.down = down
 }
 
-// Asked is the queries servers have sent, as they came.
+// Asked returns the queries of servers, as they came.
 func (s *Sessions) Asked() (queries []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -17,20 +17,19 @@ var Versions = []Version{
 	{"1.21.8", 772}, {"1.21.9", 773}, {"1.21.11", 774}, {"26.1", 775}, {"26.2", 776}, {"26.3", 777},
 }
 
-// Newer is a release that is made up, for which there are peers all the same: 26.3 with other ids in play.
+// Newer is an invented release that has peers all the same: 26.3 with other ids in play.
 var Newer = Version{"27.0", 900}
 
-// Core are the versions every end-to-end test runs: each is the last of its kind for a proxy or a
-// widespread one.
+// Core are the versions every end-to-end test runs: each is the last of its kind for a proxy or a widespread one.
 var Core = []Version{
 	{"1.8.8", 47}, {"1.12.2", 340}, {"1.16.5", 754}, {"1.19.4", 762}, {"1.20.1", 763}, {"1.20.4", 765}, {"1.21.4", 769},
 	{"1.21.11", 774}, {"26.1", 775}, {"26.2", 776}, {"26.3", 777},
 }
 
-// SquidNewest is the newest version flying-squid can be.
+// SquidNewest is the newest version of flying-squid.
 const SquidNewest = "1.21.4"
 
-// Protocol is the number of a version in [Versions], 0 if it is not there.
+// Protocol returns the number of a version in [Versions], 0 if it is not there.
 func Protocol(name string) int32 {
 	for _, v := range append(Versions[:len(Versions):len(Versions)], Newer) {
 		if v.Name == name {

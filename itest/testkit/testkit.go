@@ -1,7 +1,7 @@
 // Package testkit is what the tests of several packages need: files of vectors, waiting, and a log that can be read.
 //
-// It stands beside the floors, and only tests import it. What needs a library has a package of its own below, so that
-// nobody waits for it who only wants to wait.
+// It stands beside the floors, and only tests import it. Tools that need a library have packages of their own below, so
+// that a test which only waits does not wait for these.
 package testkit
 
 import (
@@ -21,8 +21,8 @@ import (
 // Patience bounds every wait. It is long because test machines are slow, and never used up where all is well.
 const Patience = 45 * time.Second
 
-// Until waits until ok, which nothing announces. The test ends when that takes longer than [Patience], with what was
-// waited for.
+// Until waits until ok, which nothing announces. The test ends when that takes longer than [Patience], and names what
+// it waited for.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -38,8 +38,8 @@ type Row struct {
 	Columns []string
 }
 
-// Rows reads testdata/name: lines of so many columns with | between them, the last of which may hold more of those.
-// Empty lines and those that begin with # are left out. A file without any row ends the test, for then nothing would be
+// Rows reads testdata/name: lines of so many columns with | between them; the last column may hold more of those. Empty
+// lines and those that begin with # are left out. A file without any row ends the test, for then nothing would be
 // tested.
 func Rows(t testing.TB, name string, columns int) []Row {
 	t.Helper()
@@ -105,7 +105,7 @@ func bytesOf(s string) (b []byte, err error) {
 	return b, nil
 }
 
-// Log is what was logged, or written otherwise. Any goroutine may use it.
+// Log holds what was logged, or written otherwise. Any goroutine may use it.
 type Log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -118,7 +118,7 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String returns all that was written.
+// String returns everything that was written.
 func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

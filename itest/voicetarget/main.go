@@ -1,6 +1,6 @@
-// Voicetarget is a whole Earshot with a world that is made up, for load generators: everybody who connects is a player who
-// stands with their group, out of every other group's earshot. Tokens can be guessed and frames need not be Opus, so that
-// this must never be part of a release; it is a program of its own for that reason.
+// Voicetarget is a whole Earshot with an invented world, for load generators: everybody who connects is a player who
+// stands with their group, out of every other group's earshot. Tokens can be guessed and frames need not be Opus, so
+// this must never be part of a release. That is why it is a program of its own.
 //
 //	voicetarget -listen 127.0.0.1:PORT [-tls] [-all] [-cpuprofile FILE]
 //
@@ -41,7 +41,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/speaker"
 )
 
-// worldName is that of the world where everybody stands, as settings write it in full.
+// worldName is the world where everybody stands, as settings write it in full.
 const worldName = "minecraft:bench"
 
 func main() {
@@ -129,7 +129,7 @@ func run(addr string, secure, all bool, profile string) error {
 	return nil
 }
 
-// everything is the settings with which a server has all that it can have.
+// everything returns the settings with which a server has all that it can have.
 func everything() []string {
 	var regions []string
 	for i := range 8 { // where nobody is, so that the distances are those of the plain case
@@ -142,7 +142,7 @@ func everything() []string {
 	}
 }
 
-// others are what stands at a gateway that has everything: speakers that say nothing, and mutes of players who are away.
+// others fills a gateway that has everything: silent speakers, and mutes of players who are away.
 func others(g *voice.Gateway) error {
 	for i := range 8 {
 		spec := speaker.Spec{Name: fmt.Sprint("Speaker ", i), Backend: "bench", World: worldName, X: float64(1000 * i), Volume: 1, Range: 16}
@@ -157,11 +157,11 @@ func others(g *voice.Gateway) error {
 	return g.Apply(c)
 }
 
-// crowd lets in everybody who knows how the players are called, and makes them up.
+// crowd lets in everybody who knows the players' names, and makes them up.
 type crowd struct {
 	reg     *world.Registry
 	place   *world.Place
-	gateway *voice.Gateway // that is told of declared voices; nil: there are none
+	gateway *voice.Gateway // for declared voices; nil: there are none
 
 	mu     sync.Mutex
 	groups map[int][]*world.Player
@@ -192,7 +192,7 @@ func (c *crowd) Redeem(token string, id uuid.UUID) bool {
 	return true
 }
 
-// certificate writes one that nobody trusts, and its key.
+// certificate writes an untrusted certificate, and its key.
 func certificate(dir string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

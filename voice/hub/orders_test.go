@@ -22,8 +22,8 @@ func (s *stuck) Save(_ Changes, done func()) { s.done = append(s.done, done) }
 func (s *stuck) Watch(func())                {}
 func (s *stuck) Take() Changes               { return Changes{} }
 
-// TestReadingWaitsForNoDisk: while what a turn has changed cannot be written, whoever made the change waits, and whoever
-// only asks is answered, in that very turn and in later ones.
+// TestReadingWaitsForNoDisk: while what a turn has changed cannot be written, whoever made the change waits, and
+// whoever only asks is answered, in that very turn and in later ones.
 func TestReadingWaitsForNoDisk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg, disk := world.New(), &stuck{}

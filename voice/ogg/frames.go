@@ -2,7 +2,7 @@ package ogg
 
 import "errors"
 
-// maxFrame and maxFrames bound what one packet holds: 1275 bytes each, and 120 ms of the shortest frames.
+// maxFrame and maxFrames bound one packet: 1275 bytes each, and 120 ms of the shortest frames.
 const (
 	maxFrame  = 1275
 	maxFrames = 48
@@ -11,7 +11,7 @@ const (
 // ErrPacket is the error of a packet that is not well-formed (RFC 6716, 3.4).
 var ErrPacket = errors.New("opus: a packet is malformed")
 
-// Frames takes a packet apart into its frames, each of which Append makes a packet of its own. dst is reused.
+// Frames takes a packet apart into its frames; Append makes a packet of each. dst is reused.
 func Frames(dst []Frame, packet []byte) ([]Frame, error) {
 	dst = dst[:0]
 	if len(packet) == 0 {
@@ -94,7 +94,7 @@ func Frames(dst []Frame, packet []byte) ([]Frame, error) {
 	return dst, nil
 }
 
-// size reads how long a frame is: one byte up to 251, or two.
+// size reads the length of a frame: one byte up to 251, or two.
 func size(b []byte) (n int, rest []byte, ok bool) {
 	switch {
 	case len(b) == 0:
@@ -107,7 +107,7 @@ func size(b []byte) (n int, rest []byte, ok bool) {
 	return int(b[0]) + 4*int(b[1]), b[2:], true
 }
 
-// Frame is one frame of a packet, whose bytes it shares.
+// Frame is one frame of a packet and shares the packet's bytes.
 type Frame struct {
 	toc  byte
 	data []byte

@@ -1,7 +1,7 @@
 // Package ogg takes Opus packets out of Ogg files (RFC 3533, RFC 7845) and single frames out of packets (RFC 6716).
 //
-// It promises that a broken file is an error, that nothing is allocated by what a file merely claims, and that it
-// neither decodes nor encodes: it needs no libopus.
+// It promises that a broken file is an error, that a file's mere claims allocate nothing, and that it neither decodes
+// nor encodes: it needs no libopus.
 package ogg
 
 import (
@@ -21,11 +21,11 @@ const (
 	flagLast   = 4
 )
 
-// maxPacket bounds what is kept of a packet across pages. Those of sound are much smaller, but the titles that precede it
-// may have a picture.
+// maxPacket bounds the bytes of one packet across pages. Those of sound are much smaller, but the titles before it may
+// have a picture.
 const maxPacket = 16 << 20
 
-// ErrDamaged is the error of a file that is not what it begins as.
+// ErrDamaged is the error of a file that breaks the form it begins with.
 var ErrDamaged = errors.New("ogg: the file is damaged")
 
 // IsOpus tells by its first bytes whether a file is Ogg Opus. 64 of them are enough.
@@ -34,29 +34,29 @@ func IsOpus(head []byte) bool {
 	return bytes.HasPrefix(head, []byte("OggS")) && len(head) > firstPacket && bytes.HasPrefix(head[firstPacket:], []byte("OpusHead"))
 }
 
-// Head is how a stream is to be played.
+// Head says how a stream is to be played.
 type Head struct {
 	Channels int
 	Mapping  byte // of channels; 0 is mono or stereo
-	Skip     int  // samples of 48 kHz at the beginning that are not to be heard
+	Skip     int  // samples of 48 kHz at the beginning that must not be heard
 	Gain     int  // in 1/256 dB
 }
 
 // Opus reads the packets of an Ogg Opus file, of several streams in a row too. Make one with [NewOpus].
 type Opus struct {
-	// Of the packet that Next returned last.
+	// These belong to the last packet of Next.
 	Head    Head  // of its stream
 	Stream  int   // counts the streams, from 1
 	Page    int   // counts the pages
 	Last    bool  // its page is the stream's last
-	Granule int64 // how many samples the stream has up to the end of that page; -1 when not known
+	Granule int64 // the stream's samples up to the end of that page; -1: not known
 
 	r       *bufio.Reader
 	page    [255 * 255]byte
 	serial  uint32
 	packets int      // of the stream, so far: the first two are headers
 	part    []byte   // of a packet that goes on on the next page
-	whole   [][]byte // packets of this page that are still to be seen to
+	whole   [][]byte // packets of this page that are still to be handled
 }
 
 // NewOpus reads a file from its beginning.
@@ -135,7 +135,7 @@ func (o *Opus) next() error {
 		if flags&flagFirst != 0 && bytes.HasPrefix(body, []byte("OpusHead")) && (o.packets == 0 || o.Last) {
 			o.serial, o.packets, o.part = serial, 0, nil
 		} else if serial != o.serial || o.packets == 0 {
-			continue // another stream beside this one
+			continue // a second stream in parallel
 		}
 		o.Page++
 		o.Last = flags&flagLast != 0
@@ -175,8 +175,8 @@ func (o *Opus) split(body, sizes []byte, goesOn bool) error {
 	return nil
 }
 
-// Seal corrects the checksum of the page that file begins with, for those who make or mend files, and returns how long the
-// page is: 0 when file does not begin with a whole one.
+// Seal corrects the checksum of the page at the beginning of file, for code that makes or mends files, and returns the
+// page's length: 0 when file does not begin with a whole one.
 func Seal(file []byte) int {
 	if len(file) < pageHead || !bytes.HasPrefix(file, []byte("OggS")) {
 		return 0

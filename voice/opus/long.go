@@ -4,8 +4,8 @@ package opus
 
 import "fmt"
 
-// DecodeLong is Decode for packets of any duration, as files have them. pcm needs room for MaxLong samples; it returns
-// how many the packet held.
+// DecodeLong does as Decode, for packets of any duration, as files have them. pcm needs room for MaxLong samples; it
+// returns the number of samples in the packet.
 func (d *Decoder) DecodeLong(packet []byte, pcm []int16) (int, error) {
 	if len(pcm) < MaxLong {
 		return 0, fmt.Errorf("opus decoder: room for %d samples, not %d", MaxLong, len(pcm))

@@ -1,7 +1,6 @@
 //go:build !(cgo && nolibopusfile)
 
-// Package opus stands in for libopus in a program that was built without it: whatever is asked for fails with
-// [ErrMissing].
+// Package opus stands in for libopus in a program that was built without it: every call fails with [ErrMissing].
 package opus
 
 // Built reports whether this program can encode and decode.

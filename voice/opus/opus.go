@@ -1,10 +1,9 @@
 //go:build cgo && nolibopusfile
 
-// Package opus turns sound into the frames that the voice protocol carries and
-// back: 20 ms of 48 kHz mono, 960 samples, in one packet of at most 1275 bytes.
-// It is the one door to libopus, and thereby to cgo: only a build with the tag
-// nolibopusfile, which the Makefile sets where a C compiler and libopus are
-// there, has it. Without, everything here fails with [ErrMissing].
+// Package opus turns sound into the frames that the voice protocol carries and back: 20 ms of 48 kHz mono, 960 samples,
+// in one packet of at most 1275 bytes. It is the one door to libopus, and so to cgo: only a build with the tag
+// nolibopusfile has it; the Makefile sets that where it finds a C compiler and libopus. Without, everything here fails
+// with [ErrMissing].
 package opus
 
 import (
@@ -16,7 +15,7 @@ import (
 // Built reports whether this program can encode and decode.
 const Built = true
 
-// bitrate is what voice mods use; speech is transparent at it.
+// bitrate is the usual one of voice mods; speech is transparent at it.
 const bitrate = 48_000
 
 // An Encoder makes one stream of packets. Not for use by several goroutines at once.
@@ -70,9 +69,8 @@ func NewDecoder() (*Decoder, error) {
 	return d, d.Reset()
 }
 
-// Decode returns the FrameSize samples of one packet, valid until the next
-// call. A packet that is not exactly one frame long is an error, after which
-// the decoder goes on with the next packet.
+// Decode returns the FrameSize samples of one packet, valid until the next call. A packet that is not exactly one frame
+// long is an error, after which the decoder goes on with the next packet.
 func (d *Decoder) Decode(packet []byte) ([]int16, error) {
 	if len(packet) == 0 || len(packet) > MaxPacket {
 		return nil, fmt.Errorf("opus decoder: a packet has 1 to %d bytes, not %d", MaxPacket, len(packet))
@@ -87,8 +85,8 @@ func (d *Decoder) Decode(packet []byte) ([]int16, error) {
 	return d.pcm[:], nil
 }
 
-// Conceal returns FrameSize samples in place of a lost packet: what the stream
-// so far lets expect, fading when called repeatedly. Valid until the next call.
+// Conceal returns FrameSize samples in place of a lost packet: a continuation of the stream, fading when called
+// repeatedly. Valid until the next call.
 func (d *Decoder) Conceal() ([]int16, error) {
 	if err := d.dec.DecodePLC(d.pcm[:]); err != nil {
 		return nil, fmt.Errorf("opus decoder: conceal: %w", err)

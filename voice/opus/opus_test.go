@@ -62,8 +62,8 @@ func decoder(t testing.TB) *Decoder {
 	return d
 }
 
-// A tone comes out with its pitch and its level, in packets of the one shape
-// that the protocol allows: 20 ms, mono, one frame.
+// A tone comes out with its pitch and its level, in packets of the one shape that the protocol allows: 20 ms, mono, one
+// frame.
 func TestToneSurvives(t *testing.T) {
 	d := decoder(t)
 	var heard []int16
@@ -133,8 +133,7 @@ func TestEncoderReset(t *testing.T) {
 	}
 }
 
-// Concealment continues the tone, fades, and the real sound comes back; Reset
-// leaves silence instead of the past.
+// Concealment continues the tone, fades, and the real sound comes back; Reset leaves silence instead of the past.
 func TestConceal(t *testing.T) {
 	d := decoder(t)
 	all := packets(t, 60)

@@ -8,7 +8,7 @@ const (
 	FrameSize  = 960   // samples of one frame, 20 ms
 	MaxPacket  = 1275  // bytes, the longest that the protocol carries
 
-	// MaxLong is how many samples one packet holds at most, in sound that comes from elsewhere: 120 ms.
+	// MaxLong bounds the samples of one packet from elsewhere: 120 ms.
 	MaxLong = 6 * FrameSize
 )
 

@@ -24,15 +24,15 @@ type Book struct {
 	revisions uint64 // of fixed
 }
 
-// Declarations are what somebody declares, whole.
+// Declarations are all declarations of one source.
 type Declarations struct {
 	Domains []Domain
 	Listens []Listen
 	Edges   []Edge
 }
 
-// Fix declares all this besides the ledgers, in place of what was fixed before: what the configuration says. Nothing but
-// another call withdraws any of it. With an error nothing has changed.
+// Fix takes the declarations of the configuration, in place of its former ones. They add to the ledgers, and only
+// another call withdraws them. With an error nothing has changed.
 func (b *Book) Fix(d Declarations) error {
 	if err := errors.Join(check(d.Domains), check(d.Listens), check(d.Edges)); err != nil {
 		return err
@@ -51,7 +51,7 @@ func check[R record](all []R) error {
 	return nil
 }
 
-// Fixed is what was declared by [Book.Fix]. It is the book's: do not write to it.
+// Fixed returns the declarations of [Book.Fix]. They are the book's: do not write to them.
 func (b *Book) Fixed() Declarations { return b.fixed }
 
 // Revision counts the changes.
@@ -77,22 +77,22 @@ type Edge struct {
 	Listener uuid.UUID `json:"listener"`
 }
 
-// Key is the name.
+// Key returns the name.
 func (d Domain) Key() string { return d.Name }
 
-// Key is "<listener>/<domain>".
+// Key returns "<listener>/<domain>".
 func (l Listen) Key() string { return l.Listener.String() + "/" + l.Domain }
 
-// Key is "<talker>/<listener>".
+// Key returns "<talker>/<listener>".
 func (e Edge) Key() string { return e.Talker.String() + "/" + e.Listener.String() }
 
 // MaxName bounds a domain's name, in bytes.
 const MaxName = 64
 
-// MaxMembers bounds what [Book.AddMembers] makes of a domain, so that it can be stored.
+// MaxMembers bounds the members that [Book.AddMembers] gives a domain, so that it can be stored.
 const MaxMembers = 1500
 
-// checkName tells what is wrong with a domain's name.
+// checkName returns what is wrong with a domain's name.
 func checkName(name string) error {
 	if name == "" || len(name) > MaxName || !utf8.ValidString(name) || strings.ContainsFunc(name, func(r rune) bool { return unicode.IsSpace(r) || !unicode.IsPrint(r) }) {
 		return fmt.Errorf("%q is no name for a domain: write 1 to %d bytes without blanks", name, MaxName)
@@ -100,13 +100,13 @@ func checkName(name string) error {
 	return nil
 }
 
-// Check tells what is wrong with the record.
+// Check returns what is wrong with the record.
 func (d Domain) Check() error { return checkName(d.Name) }
 
-// Check tells what is wrong with the record. Its domain need not have been declared.
+// Check returns what is wrong with the record. Its domain need not have been declared.
 func (l Listen) Check() error { return checkName(l.Domain) }
 
-// Check tells what is wrong with the record.
+// Check returns what is wrong with the record.
 func (e Edge) Check() error {
 	if e.Talker == e.Listener {
 		return errors.New("an edge leads from one player to another one: nobody hears their own voice")
@@ -114,14 +114,14 @@ func (e Edge) Check() error {
 	return nil
 }
 
-// Names are the names of all domains, sorted.
+// Names returns the names of all domains, sorted.
 func (b *Book) Names() (names []string) {
 	each(b.fixed.Domains, b.Domains.records, func(d Domain) { names = append(names, d.Name) })
 	slices.Sort(names)
 	return slices.Compact(names)
 }
 
-// AddMembers puts players into a domain, which is made if it is not there.
+// AddMembers puts players into a domain. It makes the domain if it is not there.
 func (b *Book) AddMembers(domain string, players ...uuid.UUID) error {
 	d, _ := b.Domains.Get(domain)
 	members := slices.Clone(d.Members)
@@ -136,7 +136,7 @@ func (b *Book) AddMembers(domain string, players ...uuid.UUID) error {
 	return b.Domains.Put(Domain{domain, members})
 }
 
-// RemoveMember takes a player out of a domain, which stays, and tells whether it was in it.
+// RemoveMember takes a player out of a domain, which stays, and tells whether they were in it.
 func (b *Book) RemoveMember(domain string, player uuid.UUID) bool {
 	d, _ := b.Domains.Get(domain)
 	i := slices.Index(d.Members, player)
@@ -146,10 +146,11 @@ func (b *Book) RemoveMember(domain string, player uuid.UUID) bool {
 	return b.Domains.Put(Domain{domain, slices.Delete(slices.Clone(d.Members), i, i+1)}) == nil
 }
 
-// Declare declares everything for a turn. slot finds the connection of a player; who has none takes part in nothing.
+// Declare declares everything for a turn. slot finds the connection of a player; a player without one takes part in
+// nothing.
 func (b *Book) Declare(t *Turn, slot func(player uuid.UUID) (int, bool)) {
 	each(b.fixed.Domains, b.Domains.records, func(d Domain) {
-		t.Domain(d.Name) // also when nobody of it is there
+		t.Domain(d.Name) // even when none of it is there
 		for _, m := range d.Members {
 			if s, ok := slot(m); ok {
 				t.Domain(d.Name, s)
@@ -179,21 +180,21 @@ func each[R record](fixed []R, records map[string]R, do func(R)) {
 	}
 }
 
-// record is what a ledger can hold.
+// record is anything that a ledger can hold.
 type record interface {
 	Domain | Listen | Edge
 	Key() string
 	Check() error
 }
 
-// Ledger holds the records of one kind by their keys, and what the store has not been told of them.
+// Ledger holds the records of one kind by their keys, and the changes that the store does not know of.
 type Ledger[R record] struct {
 	records  map[string]R
 	dirty    map[string]struct{}
 	revision uint64
 }
 
-// Put takes a record in, in place of the one of its key.
+// Put takes a record in, in place of the one with its key.
 func (l *Ledger[R]) Put(r R) error {
 	if err := l.Apply(r); err != nil {
 		return err
@@ -224,7 +225,7 @@ func (l *Ledger[R]) Apply(r R) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	if d, ok := any(&r).(*Domain); ok { // a set in one order, so that equal ones are stored alike
+	if d, ok := any(&r).(*Domain); ok { // sort sets, so that equal ones are stored alike
 		d.Members = slices.Clone(d.Members)
 		slices.SortFunc(d.Members, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 		d.Members = slices.Compact(d.Members)
@@ -249,7 +250,7 @@ func (l *Ledger[R]) Get(key string) (r R, ok bool) {
 	return r, ok
 }
 
-// All are the records in the order of their keys.
+// All returns the records in the order of their keys.
 func (l *Ledger[R]) All() []R {
 	var all []R
 	for _, key := range slices.Sorted(maps.Keys(l.records)) {
@@ -258,8 +259,8 @@ func (l *Ledger[R]) All() []R {
 	return all
 }
 
-// Changes returns the records that were put here since the last call, and the keys of those that were deleted. What came
-// by [Ledger.Apply] or [Ledger.Remove] is not among them.
+// Changes returns the records that were put here since the last call, and the keys of those that were deleted. It
+// leaves out those of [Ledger.Apply] and [Ledger.Remove].
 func (l *Ledger[R]) Changes() (put []R, gone []string) {
 	for _, key := range slices.Sorted(maps.Keys(l.dirty)) {
 		if r, ok := l.records[key]; ok {

@@ -1,10 +1,10 @@
 // Package relation is the directed relation of who is given whose voice, declared outright for each turn and compiled
 // into a table that is replaced whole.
 //
-// It promises silence by default: nothing is implied, what is not declared is not heard, and a name that nobody has
-// declared connects nobody. It promises further that no table ever gives a voice to somebody who is not shown the
-// talker, and that a route which is taken away is gone with the table that lacks it. It knows connections by the slots that
-// the caller gives them, and nothing of what anybody has been told: see [route.Compiler.Tell], which holds for declared
+// It promises silence by default: nothing is implied, a voice that is not declared is not heard, and a name that nobody
+// has declared connects nobody. It also promises that no table ever gives a voice to somebody who is not shown the
+// talker, and that a revoked route is gone with the table that lacks it. It knows connections by the slots that the
+// caller gives them, and does not know what anybody has been told: see [route.Compiler.Tell], which holds for declared
 // voices as for all others.
 package relation
 
@@ -14,7 +14,7 @@ import (
 	"slices"
 )
 
-// Flags are what silences a participant or keeps it from hearing. They are compiled into the table.
+// Flags silence a participant or keep it from hearing. They are compiled into the table.
 type Flags uint8
 
 // The flags. Muted and Suppressed do the same; a participant may have been given either.
@@ -24,7 +24,7 @@ const (
 	Deafened
 )
 
-// Turn is one turn's declarations. They may come in any order, and repeating one is harmless. A slot in which nobody
+// Turn holds one turn's declarations. They may come in any order, and repeating one is harmless. A slot in which nobody
 // takes part is silent and deaf, whatever names it. The zero value is an empty turn.
 type Turn struct {
 	participants []participant // by slot
@@ -82,7 +82,7 @@ func (t *Turn) Participant(slot int, f Flags) {
 	t.participants[slot] = participant{true, f}
 }
 
-// Domain declares a domain whose members all hear each other. Declared again, it has all the members of both times.
+// Domain declares a domain whose members all hear each other. A second call with the same name adds members.
 func (t *Turn) Domain(name string, members ...int) {
 	d := t.domains[name]
 	if d == nil {
@@ -106,15 +106,16 @@ func (t *Turn) Listen(listener int, domain string) {
 // Edge lets one participant hear one other.
 func (t *Turn) Edge(talker, listener int) { t.edges = append(t.edges, edge{talker, listener}) }
 
-// Sight limits whom a listener may be given, to the slots in the set. It is compiled in like a flag, for rules that know
-// more than the declarations do: a moderator who has vanished is silent for those who may not see him, and the team
-// whose radio he is on keeps its radio. The set is read when the turn is compiled; without a call there is no limit.
+// Sight limits a listener to talkers in the set of slots. It is compiled in like a flag, for rules that know more than
+// the declarations do: a moderator who has vanished is silent for players who may not see them, and a team with the
+// moderator on its radio keeps its radio. The set is read when the turn is compiled; without a call there is no limit.
 func (t *Turn) Sight(listener int, talkers []uint64) {
 	t.sights = append(t.sights, sight{listener, talkers})
 }
 
-// Given has tell called when the turn is compiled, once for each slot, with whom its domains, listens and edges give it,
-// before any set of [Turn.Sight] or view is read: a declaration may itself be the reason why somebody is shown.
+// Given sets a function that is called when the turn is compiled, once for each slot, with the talkers that domains,
+// listens and edges give it. It is called before any set of [Turn.Sight] or view is read: a declaration may itself be
+// the reason why somebody is shown.
 func (t *Turn) Given(tell func(listener int, talkers []uint64)) { t.given = tell }
 
 // Unseen is the error of a turn that would have given a listener the voice of somebody whom its view does not show.
@@ -130,20 +131,19 @@ type Compiler struct {
 
 	// Scratch of one turn.
 	words  int
-	hears  []uint64 // words for each slot: whom it hears
+	hears  []uint64 // words for each slot: the talkers it hears
 	silent set
 }
 
 // NewCompiler returns a compiler. Before its first turn nobody hears anybody.
 func NewCompiler() *Compiler { return &Compiler{last: &Table{}} }
 
-// Compile makes the table of a turn. views has, by listener's slot, the slots of those whom that listener's view of this
-// turn shows.
+// Compile makes the table of a turn. views has, by listener's slot, the slots of the players that the listener's view
+// of this turn shows.
 //
-// The table is to be published before any view of its turn is sent, so that what it takes away is silent before anybody is
-// told. When a listener would hear somebody whom its view does not show, the turn is refused whole: Compile returns the
-// former table and [*Unseen], and no view of that turn may be sent. The slots of a table that is kept are those of its own
-// turn.
+// Publish the table before any view of its turn is sent, so that a revoked voice is silent before anybody is told. When
+// a listener would hear somebody whom its view does not show, the turn is refused whole: Compile returns the former
+// table and [*Unseen], and no view of that turn may be sent. The slots of a kept table are those of its own turn.
 func (c *Compiler) Compile(t *Turn, views [][]uint64) (*Table, error) {
 	n := len(t.participants)
 	c.words = (n + 63) / 64
@@ -163,7 +163,7 @@ func (c *Compiler) Compile(t *Turn, views [][]uint64) (*Table, error) {
 	return c.last, nil
 }
 
-// at is s[i], or nothing.
+// at returns s[i], or the zero value.
 func at[T any](s []T, i int) (v T) {
 	if i < len(s) {
 		v = s[i]
@@ -216,7 +216,7 @@ func (c *Compiler) relate(t *Turn) (undeclared []string) {
 		}
 	}
 	for i := range c.silent {
-		c.silent[i] = ^uint64(0) // also those whom nobody is
+		c.silent[i] = ^uint64(0) // even slots that nobody has
 	}
 	for slot, p := range t.participants {
 		if p.here && p.flags&(Muted|Suppressed) == 0 {

@@ -1,6 +1,6 @@
 package relation
 
-// Table is one turn's relation. It is never changed once it has been made.
+// Table is one turn's relation. It never changes.
 type Table struct {
 	Undeclared []string // domains that somebody listens to and nobody has declared: a typing error, most likely
 
@@ -9,7 +9,7 @@ type Table struct {
 	hearers []uint64 // words for each talker's slot
 }
 
-// Hearers returns the slots of those who are given the voice of the one in a slot, one bit each. It is the table's: do not
+// Hearers returns the slots that are given the voice of the talker in a slot, one bit each. It is the table's: do not
 // write to it.
 func (t *Table) Hearers(talker int) []uint64 {
 	if talker < 0 || talker >= t.slots {
@@ -25,7 +25,7 @@ func (s set) has(i int) bool { return i >= 0 && i/64 < len(s) && s[i/64]>>(i%64)
 func (s set) add(i int)      { s[i/64] |= 1 << (i % 64) }
 func (s set) del(i int)      { s[i/64] &^= 1 << (i % 64) }
 
-// with is s with i in it, longer if need be.
+// with returns s with i in it, longer if need be.
 func (s set) with(i int) set {
 	if i < 0 {
 		return s
@@ -37,14 +37,14 @@ func (s set) with(i int) set {
 	return s
 }
 
-// join adds what is in o, as far as s goes.
+// join adds the slots of o, as far as s goes.
 func (s set) join(o set) {
 	for i, word := range o[:min(len(o), len(s))] {
 		s[i] |= word
 	}
 }
 
-// meet leaves what is in o too.
+// meet leaves only slots that are in o too.
 func (s set) meet(o []uint64) {
 	for i := range s {
 		s[i] &= at(o, i)
@@ -61,7 +61,7 @@ func blank[S ~[]uint64](s S, n int) S {
 	return s
 }
 
-// transposed turns n rows of sets around: whoever's row held me is in mine. It works on blocks of 64 by 64.
+// transposed turns n rows of sets around: a row that held me is in mine. It works on blocks of 64 by 64.
 func transposed(in []uint64, n, words int) []uint64 {
 	out := make([]uint64, n*words)
 	var block [64]uint64

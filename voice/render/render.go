@@ -1,7 +1,7 @@
 // Package render writes what a client is shown as text lines of the voice socket.
 //
-// It promises that whatever many clients are shown is written once for all of them, and that nobody who has not
-// negotiated a row gets it.
+// It promises that a text for many clients is written once for all of them, and that no client gets a row that it has
+// not negotiated.
 package render
 
 import (
@@ -20,7 +20,7 @@ import (
 // The forms: lines, lines with the rows that only a status socket gets, and the whole roster of roster 2.
 var lines, status, whole = talk.Form{Name: "lines"}, talk.Form{Name: "lines with status"}, talk.Form{Name: "roster 2"}
 
-// Roster returns a roster, with status also the rows of who is deafened and who speaks in which tier.
+// Roster returns a roster, with status also the rows of deafened players and of the tiers.
 func Roster(s *roster.Snapshot, withStatus bool) []byte {
 	if withStatus {
 		return s.In(&status, func() []byte { return writeRoster(s, true) })
@@ -121,20 +121,20 @@ func Mute(n *mute.Notice) []byte {
 	})
 }
 
-// Ranges returns which tiers there are.
+// Ranges returns the tiers that the server offers.
 func Ranges(o *talk.Offer) []byte {
 	return o.In(&lines, func() []byte { return line.AppendRanges(nil, line.Ranges{Tiers: o.Tiers}) })
 }
 
-// Pose returns where the client's own player is.
+// Pose returns the place of the client's own player.
 func Pose(p *world.Pose) []byte {
 	return line.AppendPose(nil, &line.Pose{Yaw: float64(p.Yaw), X: p.X, Y: p.Y, Z: p.Z, World: p.Place.World})
 }
 
-// Result returns what a request has come to.
+// Result returns the result of a request.
 func Result(r talk.GroupResult) []byte { return line.AppendGroupResult(nil, r) }
 
-// Near returns who is around a client.
+// Near returns the people around a client.
 func Near(people []talk.Nearby) []byte { return line.AppendNear(nil, people) }
 
 // Rights returns what a player may do.

@@ -68,7 +68,8 @@ func TestRoster(t *testing.T) {
 	}
 }
 
-// A reader of roster 2 gets the whole roster first, then what has changed, and the whole one again where that is shorter.
+// A reader of roster 2 gets the whole roster first, then what has changed, and the whole one again where that is
+// shorter.
 func TestChanges(t *testing.T) {
 	b := book()
 	first := b.Snapshot(everybody)
@@ -148,7 +149,7 @@ func TestSeconds(t *testing.T) {
 		{Group: cleo, From: anna, Until: now.Add(30 * time.Second)}, {Group: ben, Until: now.Add(time.Millisecond)}, {Group: anna, Until: now},
 	}}
 	got := parse(t, Groups(p)).(*line.Groups)
-	want := []line.Invitation{{Group: cleo, From: anna, Seconds: 30}, {Group: ben, Seconds: 1}} // what is over is not told
+	want := []line.Invitation{{Group: cleo, From: anna, Seconds: 30}, {Group: ben, Seconds: 1}} // the past is not told
 	if got.May != p.May || !reflect.DeepEqual(got.Invites, want) {
 		t.Errorf("invited: %+v", got)
 	}

@@ -25,8 +25,8 @@ const Ration = 250 * time.Millisecond
 // Rate is how many bytes of rosters a reader gets in a second, on the average over a long time.
 const Rate = 64 << 10
 
-// Form is what a reader gets of a roster: all of it each time, or what has changed. The sizes are those of text lines, the
-// only form that there is so far.
+// Form is what a reader gets of a roster: all of it each time, or what has changed. The sizes are those of text lines,
+// the only form that there is so far.
 type Form struct {
 	Most      int // bytes that a roster may have: what readers take
 	row, mark int // bytes of a row without the name, and of a mark that somebody is deafened, or has a tier
@@ -39,7 +39,7 @@ var (
 	Revisions = Form{Most: 1<<20 - 128, row: 50}
 )
 
-// Person is who stands in the roster, and how.
+// Person is one row of the roster, with its state.
 type Person struct {
 	ID       uuid.UUID
 	Name     string // no blanks, no control characters
@@ -47,7 +47,7 @@ type Person struct {
 	Tier     talk.Tier // normal where the server does not offer the tier that the person has chosen
 }
 
-// Entry is a person as readers get it. It is not to be changed; a change makes another one.
+// Entry is a person as readers get it. It must not be changed; a change makes another one.
 type Entry struct {
 	Person
 	talk.Texts
@@ -64,7 +64,7 @@ type Book struct {
 	seed      maphash.Seed
 }
 
-// Snapshot is a roster as one or many readers get it. It is not to be changed.
+// Snapshot is a roster as one or many readers get it. It must not be changed.
 type Snapshot struct {
 	talk.Texts
 	entries  []*Entry // of the whole book
@@ -84,11 +84,12 @@ type Changes struct {
 	Gone []uuid.UUID // who is not there any more
 }
 
-// Revision names who is in the snapshot and how they are: of one book, two snapshots of one revision hold the same. It is
-// not a count, which would tell a reader that somebody came whom they may not see.
+// Revision names who is in the snapshot and how they are: of one book, two snapshots of one revision hold the same. It
+// is not a count, which would tell a reader that somebody came whom they may not see.
 func (s *Snapshot) Revision() uint64 { return s.how }
 
-// Since returns what has changed since a former snapshot of the same book. Those who had the same one share the changes.
+// Since returns what has changed since a former snapshot of the same book. Those who had the same one share the
+// changes.
 func (s *Snapshot) Since(was *Snapshot) *Changes {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -135,7 +136,7 @@ func (s *Snapshot) Since(was *Snapshot) *Changes {
 	return c
 }
 
-// All yields who is in the roster, in the order of slots.
+// All yields the people in the roster, in the order of slots.
 func (s *Snapshot) All() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for i, word := range s.seen {
@@ -174,7 +175,7 @@ func New() *Book {
 	return &Book{snapshots: make(map[string]*Snapshot), seed: maphash.MakeSeed()}
 }
 
-// Put writes a person into a slot, in place of whoever was there.
+// Put writes a person into a slot, in place of the former one.
 func (b *Book) Put(slot int, p Person) {
 	if slot < len(b.entries) && b.entries[slot] != nil && b.entries[slot].Person == p {
 		return
@@ -247,20 +248,20 @@ type Copy struct {
 	wait       time.Duration
 }
 
-// Fresh tells whether the copy was compared with this version of the book and this version of what its reader may see,
-// so that there is nothing to do.
+// Fresh tells whether the copy was compared with this version of the book and this version of its reader's sight, so
+// that there is nothing to do.
 func (c *Copy) Fresh(book, view uint64) bool { return c.has && c.book == book && c.view == view }
 
-// Due tells whether a stale copy may be replaced now: no sooner than Ration after the last time, but for a flush pass, and
-// as much later as [Rate] asks for what was sent then. What is not due stays stale until it is.
+// Due tells whether a stale copy may be replaced now: no sooner than Ration after the last time, but for a flush pass,
+// and as much later as [Rate] asks for what was sent then. What is not due stays stale until it is.
 func (c *Copy) Due(now time.Time, flush bool) bool {
 	since := now.Sub(c.at)
 	return !c.has || since >= c.wait && (flush || since >= Ration)
 }
 
-// Take records that the reader has, from now on, the given snapshot of these versions, and tells whether it has to be
-// sent: an unchanged one is not, since even that would betray that somebody came whom the reader may not see. status is
-// whether the reader is told how people are, and not only who they are.
+// Take records that the reader has, from now on, the given snapshot of these versions, and tells whether to send it. An
+// unchanged one is not sent, since even that would betray that somebody came whom the reader may not see. status tells
+// whether the reader is told the state of people, and not only who they are.
 func (c *Copy) Take(s *Snapshot, status bool, f Form, book, view uint64, now time.Time) (send bool) {
 	sum := s.who
 	if status {

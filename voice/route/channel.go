@@ -9,16 +9,16 @@ import (
 	"github.com/earshot-mc/earshot/voice/gain"
 )
 
-// Loud is where a channel sounds and how far.
+// Loud says where a channel sounds and how far.
 type Loud struct {
 	Place   *world.Place
 	X, Y, Z float64
 	Volume  float64                // 0 to 1
 	Range   float64                // blocks at which it has faded to nothing
-	Allow   map[uuid.UUID]struct{} // nobody else hears it; nil is everybody
+	Allow   map[uuid.UUID]struct{} // nobody else hears it; nil: everybody
 }
 
-// ChannelSource is the sound of one speaker channel. Its methods must not be called at once.
+// ChannelSource is the sound of one speaker channel. Only one goroutine at a time may call its methods.
 type ChannelSource struct {
 	streams
 	frame Frame
@@ -32,10 +32,10 @@ func NewChannel(id uuid.UUID) *ChannelSource {
 // Restart makes the next frame the first of a stream for every listener: another sound begins.
 func (c *ChannelSource) Restart() { c.count++ }
 
-// Send delivers one frame and returns to how many: to those in the place and in range who take channels, are not
-// deafened and are allowed. With an origin the frame is of that member's microphone: it carries the origin's UUID, and
-// is kept from the origin and from all who may not hear the origin, wherever that one is. stream must be positive; what
-// a stream is, and when a listener gets a new one, is as in [Source.Send].
+// Send delivers one frame and returns the number of its listeners: those in the place and in range who take channels,
+// are not deafened and are allowed. With an origin the frame comes from that member's microphone: it carries the
+// origin's UUID, and is kept from the origin and from all who may not hear the origin, wherever that one is. stream
+// must be positive; streams, and when a listener gets a new one, are as in [Source.Send].
 func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int64, opus []byte) (delivered int) {
 	c.next(stream)
 	if t == nil {
@@ -50,7 +50,7 @@ func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int
 			return 0
 		}
 		if may = t.rows[slot].may; may == nil || t.rows[slot].deny[Voice] != Routed {
-			return 0 // nothing is known of where the origin is, or it may not be heard at all
+			return 0 // nobody knows where the origin is, or it may not be heard at all
 		}
 		f.Talker = origin.Player.ID
 	}
@@ -86,7 +86,7 @@ func (c *ChannelSource) Send(t *Table, at *Loud, origin *Member, stream, seq int
 	return delivered
 }
 
-// Each calls for every receiver in the table, whatever it hears.
+// Each calls do for every receiver in the table, whatever it hears.
 func (t *Table) Each(do func(Receiver)) {
 	if t == nil {
 		return

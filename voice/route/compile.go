@@ -11,7 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Spectators is who hears a spectator. Spectators themselves hear everybody.
+// Spectators says who hears a spectator. Spectators themselves hear everybody.
 type Spectators uint8
 
 // The spectator rules.
@@ -40,8 +40,8 @@ type Policy struct {
 	Spectators Spectators
 }
 
-// Compiler keeps what the turns know of all pairs, in bit sets, so that a turn costs what has changed and not the
-// square of the members. It belongs to the one goroutine that runs the turns.
+// Compiler keeps the turns' knowledge of all pairs in bit sets, so that the cost of a turn grows with the changes and
+// not with the square of the members. It belongs to the one goroutine that runs the turns.
 type Compiler struct {
 	policy  Policy
 	members []*Member // by slot; nil where free
@@ -50,7 +50,7 @@ type Compiler struct {
 	epochs  uint64 // the last one given out
 	reg     *world.Registry
 
-	public   set   // of whom everybody may know, as of Reveal
+	public   set   // members whom everybody may know about, as of Reveal
 	fresh    []int // slots in which public may be wrong
 	groups   Groups
 	declared *relation.Table
@@ -61,13 +61,13 @@ type Compiler struct {
 	gatherings map[*world.Place]*gathering
 	servers    map[string]*server
 	spectators set
-	hearing    set // who is neither deafened nor forbidden to listen
+	hearing    set // members who are neither deafened nor forbidden to listen
 
 	last    *Table
 	stale   set  // words that are stale in every row
 	all     bool // everything is
 	anew    bool // any row has something stale
-	changed bool // who is in which slot, or what is known of a listener alone
+	changed bool // the slots have changed, or something about a listener alone
 
 	// Scratch of one call.
 	walked   [2]set
@@ -75,7 +75,7 @@ type Compiler struct {
 	nobody   [3]set
 }
 
-// gathering is the members in one place.
+// gathering holds the members in one place.
 type gathering struct {
 	members int
 	ears    set // of those who want to hear, and may
@@ -84,7 +84,7 @@ type gathering struct {
 	zones   []gain.Region
 }
 
-// server is the members on one server, wherever there.
+// server holds the members on one server, in any world.
 type server struct {
 	members int
 	set     set
@@ -109,7 +109,7 @@ func (c *Compiler) touchColumn(slot int) {
 	c.anew = true
 }
 
-// touchAll has it work out of a listener what each of some talkers differs by: with many of them, all.
+// touchAll has it work out, for one listener, the talkers in which two sets differ: with many of them, all.
 func (c *Compiler) touchAll(was, is set, listener int) (one func(talker *Member)) {
 	differ := 0
 	for i, word := range is {
@@ -122,7 +122,7 @@ func (c *Compiler) touchAll(was, is set, listener int) (one func(talker *Member)
 	return func(talker *Member) { c.touch(talker, listener) }
 }
 
-// NewCompiler returns a compiler without members, which is the reader of what changes in a world.
+// NewCompiler returns a compiler without members. It becomes the one reader of a world's changes.
 func NewCompiler(reg *world.Registry, p Policy) *Compiler {
 	return &Compiler{reg: reg, policy: p, all: true}
 }
@@ -160,13 +160,13 @@ func (c *Compiler) Add(m *Member) {
 		c.public = append(c.public, 0)
 	}
 	m.Player.Seat = slot + 1
-	m.Player.LookAgain() // whom it is shown is read by a Look
+	m.Player.LookAgain() // a Look reads what it is shown
 	c.epochs++
 	m.epoch = c.epochs
 	copy(m.sees, c.public)
 	m.sees.add(slot)
 	m.view++
-	m.Player.EachShownTo(func(p *world.Player, apart bool) { // and whom who was there before is shown goes on but for the newcomer
+	m.Player.EachShownTo(func(p *world.Player, apart bool) { // earlier members' sights go on
 		if o := c.member(p); o != nil {
 			c.see(o, slot, true, apart)
 		}
@@ -175,7 +175,7 @@ func (c *Compiler) Add(m *Member) {
 	m.slot.Store(int32(slot) + 1)
 }
 
-// member is the member that a player is, nil without voice.
+// member returns a player's member, nil without voice.
 func (c *Compiler) member(p *world.Player) *Member {
 	if slot := p.Seat - 1; slot >= 0 && slot < len(c.members) && c.members[slot] != nil && c.members[slot].Player == p {
 		return c.members[slot]
@@ -220,7 +220,7 @@ func (m *Member) sets() [8]*set {
 	return [...]*set{&m.sees, &m.named, &m.told, &m.heard, &m.shown, &m.shownTo, &m.close, &m.closeTo}
 }
 
-// SetDeafened says whether the member wants to hear. Streams to it begin anew either way.
+// SetDeafened sets whether the member wants to hear. Streams to it begin again either way.
 func (c *Compiler) SetDeafened(m *Member, on bool) {
 	m.deafened = on
 	c.epochs++
@@ -228,13 +228,13 @@ func (c *Compiler) SetDeafened(m *Member, on bool) {
 	c.changed = true
 }
 
-// SetTier says how loudly the member speaks.
+// SetTier sets how loudly the member speaks.
 func (c *Compiler) SetTier(m *Member, t talk.Tier) { m.tier, m.again, c.anew = t, true, true }
 
 // SetPolicy changes the settings.
 func (c *Compiler) SetPolicy(p Policy) { c.policy, c.all = p, true }
 
-// Reveal reads who is public: of whom everybody may know, wherever they are.
+// Reveal reads who is public: whom everybody may know about, wherever they are.
 func (c *Compiler) Reveal() {
 	c.reg.Revealed(func(p *world.Player) { c.fresh = append(c.fresh, p.Seat-1) })
 	c.fresh = slices.DeleteFunc(c.fresh, func(slot int) bool {
@@ -258,9 +258,9 @@ func (c *Compiler) Reveal() {
 	c.fresh = c.fresh[:0]
 }
 
-// Look reads again whom the players are shown, of at most so many players for whom that has changed, and tells whether
-// that was all. A server that shows one more player to a thousand changes a thousand sights at once, which is more than
-// one turn may cost: call it again, now or in the next turn; it goes on where it stopped.
+// Look reads again whom the players are shown, for at most so many players with a change, and tells whether that was
+// all. A server that shows one more player to a thousand changes a thousand sights at once, which is more than one turn
+// may cost: call it again, now or in the next turn; it goes on where it stopped.
 func (c *Compiler) Look(players int) (done bool) {
 	for range players {
 		p := c.reg.NextSight()
@@ -321,7 +321,7 @@ func (c *Compiler) look(m *Member) {
 	c.resee(m)
 }
 
-// reseeOne works out anew whether a member may know of the one in a slot.
+// reseeOne works out again whether a member may know about the one in a slot.
 func (c *Compiler) reseeOne(m *Member, slot int) {
 	now := m.shown.has(slot) || c.public.has(slot) || slot == m.Slot()
 	if now == m.sees.has(slot) {
@@ -334,12 +334,12 @@ func (c *Compiler) reseeOne(m *Member, slot int) {
 			c.members[slot].heard.del(m.Slot())
 			c.touch(c.members[slot], m.Slot())
 		}
-		m.named.del(slot) // who comes back has to be told of again
+		m.named.del(slot) // a member who comes back has to be told of again
 		m.told.del(slot)
 	}
 }
 
-// resee works out anew whom a member may know of.
+// resee works out again whom a member may know about.
 func (c *Compiler) resee(m *Member) {
 	changed := false
 	for i := range m.sees {
@@ -354,7 +354,7 @@ func (c *Compiler) resee(m *Member) {
 			o.heard.del(m.Slot())
 			c.touch(o, m.Slot())
 		}
-		m.named[i] &= now // who comes back has to be told of again
+		m.named[i] &= now // members who come back have to be told of again
 		m.told[i] &= now
 	}
 	if changed {
@@ -365,11 +365,11 @@ func (c *Compiler) resee(m *Member) {
 // View counts the changes of [Member.Sees].
 func (m *Member) View() uint64 { return m.view }
 
-// Sees has the slots of those of whom the member may know, itself included, one bit each. It is for the turn to read
-// until its next call of the compiler.
+// Sees returns the slots of the members that this one may know about, itself included, one bit each. It is for the turn
+// to read until its next call of the compiler.
 func (m *Member) Sees() []uint64 { return m.sees }
 
-// Around reports whether a member may be told where another one is who is in its place: it is shown that one there, has been
+// Around reports whether a member may be told where another one in its place is: it is shown that one there, has been
 // told of it, and would hear it if it is a spectator. It is for the turn, after its Compile.
 func (c *Compiler) Around(m, o *Member) bool {
 	from := o.Slot()
@@ -380,8 +380,8 @@ func (c *Compiler) Around(m, o *Member) bool {
 	return !spectates(o) || c.policy.Spectators == HeardByEveryone || c.policy.Spectators == HeardBySpectators && spectates(m)
 }
 
-// Slot is the member's place in the tables and in the sets. It is for the turn; a member that is not in any table has
-// a negative one.
+// Slot returns the member's place in the tables and in the sets. It is for the turn; a member that is not in any table
+// has a negative one.
 func (m *Member) Slot() int { return int(m.slot.Load()) - 1 }
 
 // Name records that a roster is on its way to the member which names everybody in its [Member.Sees].
@@ -409,7 +409,7 @@ func (c *Compiler) Tell(m *Member) (opened bool) {
 	return opened
 }
 
-// Compile makes the table of the present state, out of the last one and of what has changed since.
+// Compile makes the table of the present state, out of the last one and the changes since.
 func (c *Compiler) Compile() *Table {
 	c.survey()
 	if c.groups != nil {
@@ -450,7 +450,7 @@ func (c *Compiler) Compile() *Table {
 	return t
 }
 
-// list notes in a table who is in which slot.
+// list notes the members of the slots in a table.
 func (c *Compiler) list(t *Table) {
 	n := len(c.members)
 	t.players, t.listeners, t.spots = make([]*world.Player, n), make([]listener, n), make([]*world.Spot, n)
@@ -464,7 +464,7 @@ func (c *Compiler) list(t *Table) {
 			t.clips.add(slot)
 		}
 		if m.gathering != nil && m.Channels && c.hearing.has(slot) {
-			whole := m.place.Whole() // a channel's world is told by its name
+			whole := m.place.Whole() // a channel names its world, so whole worlds count
 			if t.channels[whole] == nil {
 				t.channels[whole] = make(set, c.words)
 			}
@@ -473,7 +473,7 @@ func (c *Compiler) list(t *Table) {
 	}
 }
 
-// row works out what is stale of a member's row. The former one is not changed.
+// row works out the stale parts of a member's row. The former one is not changed.
 func (c *Compiler) row(r *row, m *Member, slot int) *row {
 	stale := 0
 	for i, w := range m.stale {
@@ -517,8 +517,8 @@ func (c *Compiler) row(r *row, m *Member, slot int) *row {
 	return made
 }
 
-// work works out some words of a row and tells whether any is another one. Sets that the row shares with the former one
-// are copied before they are changed.
+// work works out some words of a row and tells whether any differs. It copies sets that the row shares with the former
+// one before it changes them.
 func (c *Compiler) work(r, former *row, slot, from, to int) (changed bool) {
 	near, may, wide := c.nobody[0][from:to], c.nobody[1][from:to], c.nobody[2][from:to]
 	c.sort(slot, from, near, may, wide, nil)
@@ -549,7 +549,7 @@ func (c *Compiler) work(r, former *row, slot, from, to int) (changed bool) {
 	return changed
 }
 
-// blank returns s emptied and as long as the sets of now.
+// blank returns s emptied and as long as the sets now are.
 func (c *Compiler) blank(s set) set {
 	s = append(s[:0], make(set, c.words)...)
 	return s

@@ -10,7 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Rights is what the server allows a member, beyond what everybody may; the zero value allows all.
+// Rights restrict a member; the zero value restricts nothing.
 type Rights struct {
 	Muted        bool // neither its microphone nor its clips reach anybody
 	NoSpeak      bool // its microphone does not
@@ -18,20 +18,20 @@ type Rights struct {
 	NoListen     bool // it hears nobody
 }
 
-// Groups divides the listeners of a talker by what groups say of them.
+// Groups divides the listeners of a talker by the word of groups about them.
 type Groups interface {
-	// Split divides those who may hear the member in a slot, one bit each, from the 64 times at'th slot on: together gets
-	// those who hear it as members of its group, ears keeps those for whom distance decides.
+	// Split divides the listeners who may hear the member in a slot, one bit each, from the 64 times at'th slot on:
+	// together gets those who hear it as members of its group, ears keeps those for whom distance decides.
 	Split(slot, at int, ears, together []uint64)
-	// Moved calls for every slot in which there is something else to say than when it was called last.
+	// Moved calls visit for every slot whose answer has changed since the last call.
 	Moved(visit func(slot int))
 }
 
-// SetGroups says who decides about groups; nil is nobody. It is asked by each Compile.
+// SetGroups sets who decides about groups; nil: nobody. Each Compile calls it.
 func (c *Compiler) SetGroups(g Groups) { c.groups, c.all = g, true }
 
-// SetDeclared says to whom voices are given outright, whatever groups, the spectator rule and distance say. The table is
-// of the members' slots as they are now; nil gives nobody anything.
+// SetDeclared sets the voices that are given outright, whatever groups, the spectator rule and distance say. The table
+// is of the members' slots as they are now; nil gives nobody anything.
 func (c *Compiler) SetDeclared(t *relation.Table) {
 	for slot, m := range c.members {
 		if m != nil && !slices.Equal(hearers(c.declared, slot), hearers(t, slot)) {
@@ -48,10 +48,10 @@ func hearers(t *relation.Table, slot int) []uint64 {
 	return t.Hearers(slot)
 }
 
-// SetSoundboard says whether clips are heard at all.
+// SetSoundboard sets whether clips are heard at all.
 func (c *Compiler) SetSoundboard(on bool) { c.soundboardOff, c.all = !on, true }
 
-// SetRights says what a member may do. Streams to it begin anew when it may listen again.
+// SetRights sets what a member may do. Streams to it begin again when it may listen again.
 func (c *Compiler) SetRights(m *Member, r Rights) {
 	if m.rights.NoListen != r.NoListen {
 		c.epochs++
@@ -140,7 +140,7 @@ func (c *Compiler) gather(m *Member, place *world.Place) {
 	m.gathering = g
 }
 
-// fill writes what a row says about the talker alone.
+// fill writes the part of a row that is about the talker alone.
 func (c *Compiler) fill(r *row, m *Member, slot int) {
 	r.member, r.factor = m, c.policy.Gain.Factor(m.tier)
 	if g := m.gathering; g != nil {
@@ -160,9 +160,9 @@ func (c *Compiler) fill(r *row, m *Member, slot int) {
 	}
 }
 
-// sort decides who hears the talker in a slot, in the order of the protocol's checks; see [row] for the three sets, which
-// are equally long and begin with the word at. It is the only place that decides: to explain is to watch where the
-// listener is lost.
+// sort decides who hears the talker in a slot, in the order of the protocol's checks; see [row] for the three sets,
+// which are equally long and begin with the word at. It is the only place that decides: to explain a pair is to watch
+// where the listener is lost.
 func (c *Compiler) sort(slot, at int, near, may, wide set, watch *watch) {
 	m, n := c.members[slot], len(may)
 	of := func(s set) set { return s[at:][:n] }
@@ -213,9 +213,9 @@ func (c *Compiler) sort(slot, at int, near, may, wide set, watch *watch) {
 		}
 	}
 	watch.after(ElsewhereWorld, near, wide)
-	for i, shown := range of(m.shownTo) { // who may be known of is not shown for that: by distance only those are heard who are
+	for i, shown := range of(m.shownTo) { // by distance only shown listeners hear: to be known of is not enough
 		near[i] &= shown
-		if g != nil { // no server shows or hides those who are on another one
+		if g != nil { // no server shows or hides players of another one
 			may[i] &= shown | wide[i] | ^g.server.set[at+i]
 		}
 	}
@@ -226,7 +226,7 @@ func (c *Compiler) sort(slot, at int, near, may, wide set, watch *watch) {
 	watch.after(Apart, near, wide)
 }
 
-// Verdict is why a listener hears a talker's microphone, or the first check that silences it.
+// Verdict says why a listener hears a talker's microphone, or which check silences it first.
 type Verdict uint8
 
 // The verdicts, in the order of the checks.
@@ -254,7 +254,7 @@ var verdicts = [...]string{
 	"not told yet", "spectator", "group rule", "another world", "not in one place", "no position", "out of range",
 }
 
-// String is the verdict in a few words.
+// String returns the verdict in a few words.
 func (v Verdict) String() string { return verdicts[v] }
 
 // Heard tells whether the listener hears the talker.
@@ -264,7 +264,7 @@ func (v Verdict) Heard() bool { return v <= ByDeclaration }
 type Why struct {
 	Verdict  Verdict
 	Level    byte    // of a frame now; 255 is full loudness
-	Distance float64 // blocks; NaN where the checks ended before it counts
+	Distance float64 // blocks; NaN where the checks ended before it
 	Range    float64 // blocks, the shorter of both ends with the tier in it; NaN as Distance
 	Tier     talk.Tier
 	Talker   *world.Place // nil when not known
@@ -274,7 +274,7 @@ type Why struct {
 // watch follows one listener through the checks. nil follows nobody.
 type watch struct {
 	slot   int
-	lost   Verdict // ByDistance while it is not
+	lost   Verdict // ByDistance while it is not lost
 	given  bool    // by declaration
 	reason bool
 }
@@ -294,7 +294,7 @@ func (w *watch) declared(wide set) {
 	}
 }
 
-// Explain says whether the listener hears the talker's microphone now, and why. Both are in the compiler.
+// Explain tells whether the listener hears the talker's microphone now, and why. Both are in the compiler.
 func (c *Compiler) Explain(talker, listener *Member) (why Why) {
 	c.survey()
 	slot, to := talker.Slot(), listener.Slot()

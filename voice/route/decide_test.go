@@ -234,7 +234,7 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 			}
 		}
 		r.c.SetGroups(g)
-		if round%4 == 0 && len(all) > 3 { // everybody is sent bodies, and some who stand together are not sent each other's
+		if round%4 == 0 && len(all) > 3 { // everybody is sent bodies, but some together are not
 			for i, p := range all {
 				o := all[(i+1)%len(all)].Player
 				if at := o.Pose(); at != nil {

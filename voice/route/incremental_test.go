@@ -52,8 +52,8 @@ func same(t *testing.T, what string, a, b *Table) {
 	}
 }
 
-// TestIncrementalEqualsWhole changes everything at random: what is made of the last table and of what has changed is what
-// is made of everything, and the last table stays as it was.
+// TestIncrementalEqualsWhole changes everything at random: what is made of the last table and of what has changed is
+// what is made of everything, and the last table stays as it was.
 func TestIncrementalEqualsWhole(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -721,7 +721,8 @@ func BenchmarkLook(b *testing.B) {
 	}
 }
 
-// A table that has been published stays as it is, whatever the turns after it decide: who still holds it reads one turn.
+// A table that has been published stays as it is, whatever the turns after it decide: who still holds it reads one
+// turn.
 func TestTablesAreReplacedWhole(t *testing.T) {
 	r := newRoom(t, Policy{})
 	a, b, c := r.join(1, 0), r.join(2, 1), r.join(3, 5000)

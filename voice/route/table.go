@@ -1,10 +1,10 @@
 // Package route decides who hears a frame. Everything that changes slowly is compiled once per turn into a [Table],
 // which is replaced whole and read without a lock; only positions are read fresh for each frame.
 //
-// It promises that nobody is reached by accident: who is not compiled into a row hears nothing, and a row holds only
-// listeners who are not deafened, who may see the talker, who have been told that the talker exists and whom the
-// spectator rule lets listen. Place and distance are checked on the poses of the moment. Delivering a frame allocates
-// nothing and waits for nobody.
+// It promises that nobody is reached by accident: a listener who is not compiled into a row hears nothing, and a row
+// holds only listeners who are not deafened, who may see the talker, who have been told that the talker exists and who
+// may hear the talker by the spectator rule. Place and distance are checked on the poses of the moment. Delivering a
+// frame allocates nothing and waits for nobody.
 package route
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Kind is what a frame is of.
+// Kind says where a frame comes from.
 type Kind uint8
 
 // The kinds.
@@ -32,23 +32,22 @@ const (
 // Frame is one frame as one listener gets it.
 type Frame struct {
 	Kind        Kind
-	Talker      uuid.UUID // of a Channel: whose microphone it carries, or zero
-	Channel     uuid.UUID // of a Channel: which one; else zero
+	Talker      uuid.UUID // of a Channel: the player whose microphone it carries, or zero
+	Channel     uuid.UUID // of a Channel: its id; else zero
 	Gain        uint8     // 255 is 1.0; never 0
 	DX, DZ      float32   // talker minus listener, in blocks
 	Stream, Seq int64     // both 0 when the talker does not count its frames
-	Opus        []byte    // the talker's reader's: gone when Deliver returns
+	Opus        []byte    // belongs to the talker's reader: gone when Deliver returns
 }
 
 // Receiver takes the frames for one listener.
 type Receiver interface {
-	// Deliver must neither block nor keep the frame nor what it points to. It is called from the talkers' goroutines,
-	// several at once.
+	// Deliver must neither block nor keep the frame or anything in it. Several talkers' goroutines call it at once.
 	Deliver(f *Frame)
 }
 
-// Member is one voice connection. What is exported is set before it is given to [Compiler.Add] and stays; the rest
-// belongs to the compiler.
+// Member is one voice connection. Exported fields are set before [Compiler.Add] and stay; the rest belongs to the
+// compiler.
 type Member struct {
 	Player          *world.Player
 	Receiver        Receiver
@@ -56,18 +55,19 @@ type Member struct {
 
 	slot atomic.Int32 // 1 + index in the table; 0 when in none. Written by the turn, read by the talker's reader
 
-	// stale holds the words of the member's row that the next Compile has to work out; again is whether what the row says
-	// of the talker alone is to be worked out, too.
+	// stale holds the words of the member's row that the next Compile has to work out. again tells whether to work out
+	// the part about the talker alone, too.
 	stale set
 	again bool
 
 	epoch uint64 // differs whenever streams to this listener must be new ones
-	// sees holds whom the member may know about, by talker's slot: those whom it is shown, everybody who has not vanished
-	// and always itself. named and told, parts of it, whom the last roster made for it and the last one sent to it named.
-	// heard is told seen from the other side: who has been told of this member, by listener's slot.
+	// sees holds the members that this one may know about, by talker's slot: those it is shown, all who have not
+	// vanished, and always itself. named and told are parts of it: the members named by the last roster made for it,
+	// and by the last one sent to it. heard is told seen from the other side: the members that have been told of this
+	// one, by listener's slot.
 	sees, named, told, heard set
-	// shown holds whom the member is shown on its server, close those of them with whom it may be in one place; shownTo
-	// and closeTo are these from the other side.
+	// shown holds the members that this one is shown on its server, and close those of them that it may be in one place
+	// with. shownTo and closeTo are these from the other side.
 	shown, shownTo, close, closeTo set
 	view                           uint64 // counts the changes of sees
 	deafened                       bool
@@ -105,37 +105,38 @@ func (s set) empty() bool {
 
 // Table is one turn's decision for every pair. It is never written to once it is published.
 type Table struct {
-	// By slot. A frame looks at the players of a whole place and hands itself to few of them, so that these are apart
-	// from what is needed only then.
+	// By slot. A frame looks at the players of a whole place and hands itself to few of them, so these are apart from
+	// what only those few need.
 	players   []*world.Player
 	spots     []*world.Spot
 	listeners []listener
 	rows      []*row // nil in a free slot. A row may be in several tables
 
-	clips    set                  // who takes clips
-	channels map[*world.Place]set // by place: who takes channels there and is not deafened
+	clips    set                  // members that take clips
+	channels map[*world.Place]set // by place: members there that take channels and are not deafened
 }
 
-// listener is what a frame needs to know of a member that hears it.
+// listener holds what a frame needs to know of a member that hears it.
 type listener struct {
 	receiver Receiver
 	epoch    uint64
 }
 
-// row is one talker's.
+// row is one talker's part of the table.
 type row struct {
-	member *Member    // for whom the row was compiled
+	member *Member    // of whom the row is
 	deny   [2]Outcome // of its microphone and of its clips; Routed lets them through
-	// How far an ordinary voice carries in its place, there inside and outside of zones, and what its tier makes of it.
+	// The range of an ordinary voice in its place, there inside and outside of zones, and its tier's factor.
 	base, factor float64
 	zones        []gain.Region
-	// wide has the listeners who hear the member at full loudness and from no direction, wherever both are: those of its
-	// group, and those to whom its voice was declared. nil is nobody.
+	// wide has the listeners who hear the member at full loudness and from no direction, wherever both are: those of
+	// its group, and those to whom its voice was declared. nil: nobody.
 	wide set
 	// near has the listeners who hear the member by distance, of those who stood in the same place when the turn ran.
 	// Everybody else costs a frame nothing.
 	near set
-	// may has those who may hear the member wherever they stand: what a channel that carries its microphone goes by.
+	// may has the listeners who may hear the member wherever they stand: a channel that carries its microphone goes by
+	// it.
 	may set
 }
 
@@ -155,31 +156,31 @@ type streams struct {
 }
 
 // pair is the state between the source and one listener. A stream goes on only while last is the count of the very
-// frame before and the listener's epoch is still the same; every way in which the listener can have missed a frame
-// that was not lost, or can be another one by now, breaks one of them.
+// frame before and the listener's epoch is still the same. A listener that may have missed a frame which was not lost,
+// or may have been replaced, breaks one of them.
 type pair struct {
 	epoch, last uint64
 	stream      int64 // as the listener knows it
 }
 
-const pairsAtOnce = 64 // so that a talker among few does not pay for a thousand
+const pairsAtOnce = 64 // so a talker among few does not pay for a thousand
 
-// NewSource returns the sound of a member, whom listeners know by the player's UUID.
+// NewSource returns the sound of a member; listeners know it by the player's UUID.
 func NewSource(m *Member) *Source {
 	return &Source{member: m, frame: Frame{Talker: m.Player.ID}}
 }
 
 // NewClip returns a sound of a member's soundboard. It is routed as the microphone is, but never whispered or shouted,
-// and to those alone who take clips.
+// and only to members that take clips.
 func NewClip(m *Member) *Source {
 	return &Source{member: m, frame: Frame{Kind: Clip, Talker: m.Player.ID}}
 }
 
-// Outcome is what became of a frame as a whole.
+// Outcome says what became of a frame as a whole.
 type Outcome uint8
 
 const (
-	Routed        Outcome = iota // to whoever is in range, which may be nobody
+	Routed        Outcome = iota // to everybody in range, possibly nobody
 	NotListed                    // no turn has seen the member yet, or it has left
 	NoPose                       // it is not known where the talker is
 	Muted                        // by the server
@@ -188,8 +189,8 @@ const (
 	NoSoundboard                 // it may not play clips
 )
 
-// Send delivers one frame to everybody who hears it now and returns to how many. A stream of 0 is a legacy talker's,
-// whose frames have no sequence; it stays 0 for the listeners.
+// Send delivers one frame to everybody who hears it now and returns how many that is. A stream of 0 comes from a legacy
+// talker, whose frames have no sequence; it stays 0 for the listeners.
 func (s *Source) Send(t *Table, stream, seq int64, opus []byte) (delivered int, _ Outcome) {
 	s.next(stream)
 	slot := int(s.member.slot.Load()) - 1
@@ -273,7 +274,7 @@ func (s *Source) hand(t *Table, slot int) {
 	l.receiver.Deliver(&s.frame)
 }
 
-// reach is how far the talker is heard by an ear in the same place. at is the range where the mouth is.
+// reach returns how far the talker is heard by an ear in the same place. at is the range where the mouth is.
 func (r *row) reach(ear *world.Pose, at, factor float64) float64 {
 	return gain.Reach(at, gain.At(r.zones, r.base, ear.X, ear.Y, ear.Z), factor)
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // TestDeclaredRoutesWaitAndRevokedOnesDoNot: a voice that is declared is given to nobody who has not been told of its
-// talker, and is gone at once when it is taken away. What a listener has been told counts for that talker alone, and only
-// as long as it is shown.
+// talker, and is gone at once when it is taken away. What a listener has been told counts for that talker alone, and
+// only as long as it is shown.
 func TestDeclaredRoutesWaitAndRevokedOnesDoNot(t *testing.T) {
 	r := newRoom(t, Policy{})
 	alice, bob := r.join(1, 0), r.join(2, 5000)

@@ -1,8 +1,8 @@
 // Package soundfile reads sound files as speaker channels play them: 48 kHz, one channel, 16 bit. It knows wav, mp3,
-// flac, Ogg Vorbis and Ogg Opus, by what the file begins with and not by its name.
+// flac, Ogg Vorbis and Ogg Opus, by a file's first bytes and not by its name.
 //
-// It promises that a broken file is an error of that file and of nothing else. It needs libopus, hence cgo; what does
-// not play files does without it.
+// It promises that a broken file is an error of that file and of nothing else. It needs libopus, hence cgo; everything
+// that plays no files does without it.
 package soundfile
 
 import (
@@ -30,13 +30,13 @@ const (
 	minRate = 4000
 	maxRate = 384_000
 
-	minMP3 = 32_000 // below, the format is another one, which the decoder gets wrong: at half the level, and wavering
+	minMP3 = 32_000 // the decoder gets a lower one, another format, wrong: at half the level, and wavering
 )
 
-// quality is that of the resampler: "good performance, good quality".
+// quality is the resampler's: "good performance, good quality".
 const quality = 4
 
-// ErrUnknown is the error of a file that is of none of the kinds that we know.
+// ErrUnknown is the error of a file of an unknown kind.
 var ErrUnknown = errors.New("sound file: neither wav, mp3, flac, Ogg Vorbis nor Ogg Opus")
 
 // File is a sound file that is being read. It is not for use by several goroutines at once.
@@ -46,7 +46,7 @@ type File struct {
 	length time.Duration
 	from   beep.Streamer // of 48 kHz
 	stereo [opus.FrameSize][2]float64
-	err    error // what it ended with
+	err    error // its end
 }
 
 // Open opens a file to be read from its beginning.
@@ -69,10 +69,10 @@ func New(src io.ReadSeekCloser) (*File, error) {
 	return f, nil
 }
 
-// Length returns how long the file is, or 0 where that is known only at its end.
+// Length returns the length of the file, or 0 where that is known only at its end.
 func (f *File) Length() time.Duration { return f.length }
 
-// Format is the kind of file: wav, mp3, flac, vorbis or opus.
+// Format returns the kind of file: wav, mp3, flac, vorbis or opus.
 func (f *File) Format() string { return f.format }
 
 func (f *File) open(src io.ReadSeeker) (err error) {
@@ -86,8 +86,8 @@ func (f *File) open(src io.ReadSeeker) (err error) {
 		return fmt.Errorf("sound file: %w", err)
 	}
 	f.format = kind(head[:n])
-	// Without Seek, since with it decoders begin by reading the whole file; without Close, which is ours; and whole, as one
-	// decoder takes a short read for the end.
+	// Without Seek, since with it decoders begin by reading the whole file; without Close, which is ours; and whole, as
+	// one decoder takes a short read for the end.
 	r := io.NopCloser(whole{src})
 	var s beep.Streamer
 	var known interface{ Len() int } // in samples; 0 or less: it is not
@@ -136,7 +136,7 @@ func (f *File) open(src io.ReadSeeker) (err error) {
 	return nil
 }
 
-// kind tells what a file is by its first bytes.
+// kind tells a file's kind by its first bytes.
 func kind(head []byte) string {
 	begins := func(s string, at int) bool { return len(head) >= at && bytes.HasPrefix(head[at:], []byte(s)) }
 	const firstPacket = 28 // of an Ogg stream: behind the header of a page with one segment
@@ -155,15 +155,15 @@ func kind(head []byte) string {
 	return ""
 }
 
-// guard makes an error of a decoder's panic. Four of the five decoders are not ours, and some of them panic on files
-// that are broken in the right way. What is lost is this one file, which is never read again.
+// guard turns a decoder's panic into an error. Four of the five decoders are not ours, and some of them panic on files
+// that are broken in the right way. Only this one file is lost, and it is never read again.
 func (f *File) guard(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("sound file: the %s decoder failed, so the file is probably damaged: %v", f.format, p)
 	}
 }
 
-// Read fills pcm with what comes next; less than all of it, with [io.EOF], is the end.
+// Read fills pcm with the next samples; less than all of it, with [io.EOF], is the end.
 func (f *File) Read(pcm []int16) (n int, err error) {
 	if f.err != nil {
 		return 0, f.err
@@ -208,7 +208,7 @@ func sample(v float64) int16 {
 	return int16(v)
 }
 
-// whole reads all that is asked for, unless the file ends.
+// whole reads as much as it is asked for, unless the file ends.
 type whole struct{ r io.Reader }
 
 func (w whole) Read(p []byte) (int, error) {
@@ -219,7 +219,7 @@ func (w whole) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// steady streams all that is asked for, unless the sound ends: a resampler takes less for the end.
+// steady streams as much as it is asked for, unless the sound ends: a resampler takes less for the end.
 type steady struct{ beep.Streamer }
 
 func (s steady) Stream(out [][2]float64) (n int, ok bool) {
@@ -232,8 +232,8 @@ func (s steady) Stream(out [][2]float64) (n int, ok bool) {
 	return n, n > 0
 }
 
-// checkWAV looks at the chunks that precede the sound, since the decoder allocates what they say and divides by it. It
-// leaves the source at its beginning.
+// checkWAV looks at the chunks before the sound, since the decoder trusts them when it allocates and divides. It leaves
+// the source at its beginning.
 func checkWAV(src io.ReadSeeker) error {
 	end, err := src.Seek(0, io.SeekEnd)
 	if err != nil {

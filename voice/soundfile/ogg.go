@@ -17,7 +17,7 @@ type oggOpus struct {
 	dec *opus.Decoder
 
 	stream int // of in
-	skip   int // samples of the beginning that are not to be heard
+	skip   int // samples of the beginning that must not be heard
 	gain   float64
 	at     int64 // samples so far, those to skip included
 
@@ -38,7 +38,7 @@ func newOggOpus(r io.Reader) (*oggOpus, error) {
 	return o, nil
 }
 
-// Stream gives what comes next, the same in both channels.
+// Stream returns the next samples, the same in both channels.
 func (o *oggOpus) Stream(out [][2]float64) (n int, ok bool) {
 	for n < len(out) {
 		if len(o.ready) == 0 {
@@ -60,7 +60,7 @@ func (o *oggOpus) Stream(out [][2]float64) (n int, ok bool) {
 	return n, n > 0
 }
 
-// Err tells what is wrong with the file.
+// Err returns what is wrong with the file.
 func (o *oggOpus) Err() error {
 	if errors.Is(o.err, io.EOF) {
 		return nil
@@ -102,7 +102,7 @@ func (o *oggOpus) begin() error {
 	return o.dec.Reset()
 }
 
-// packet sees to one packet of the stream.
+// packet handles one packet of the stream.
 func (o *oggOpus) packet(p []byte) error {
 	n, err := o.dec.DecodeLong(p, o.pcm[:])
 	if err != nil {

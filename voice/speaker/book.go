@@ -28,17 +28,17 @@ type Record struct {
 	Z      float64     `json:"z"`
 	Volume float64     `json:"volume"`
 	Range  float64     `json:"range"`
-	Allow  []uuid.UUID `json:"allow"` // null is everybody
+	Allow  []uuid.UUID `json:"allow"` // null: everybody
 
-	// What it plays until it is told otherwise: a file over and over, or a player's microphone.
+	// What it plays until further orders: a file over and over, or a player's microphone.
 	Loop  string    `json:"loop,omitempty"`
 	Relay uuid.UUID `json:"relay,omitzero"`
 }
 
-// Key is the channel's id.
+// Key returns the channel's id.
 func (r Record) Key() string { return r.ID.String() }
 
-// Check tells what is wrong with the record.
+// Check returns what is wrong with the record.
 func (r Record) Check() error {
 	if r.ID == uuid.Nil {
 		return errors.New("speaker: a record needs an id")
@@ -60,25 +60,25 @@ func (r *Record) spec() Spec {
 // bookOwner is the owner of a book's channels.
 const bookOwner = "administrators"
 
-// State is a speaker of a [Book] and what plays now.
+// State is a speaker of a [Book] and its present sound.
 type State struct {
 	Record
 	File string    // empty: none
-	From uuid.UUID // whose microphone; zero: none
-	// Why the last file ended before its time; empty: it did not.
+	From uuid.UUID // the player whose microphone it carries; zero: none
+	// Why the last file ended too soon; empty: it did not.
 	Failed string
 }
 
-// Book holds the speakers of administrators, by names of which case does not matter. Its methods may be called from any
+// Book holds the speakers of administrators, by name; case does not matter. Its methods may be called from any
 // goroutine.
 type Book struct {
 	set     *Set
 	changed func(put []Record, gone []uuid.UUID)
 
-	// Ended is told of files that could not be played to their end, in a goroutine of its own. It may be set before the
+	// Ended is called with files that could not be played to their end, in a goroutine of its own. Set it before the
 	// first of them plays.
 	Ended func(speaker, file string, err error)
-	// Convert sees to files that cannot be sent as they are. It may be set as Ended may; nil: nobody does.
+	// Convert handles files that cannot be sent as they are. It may be set as Ended may; nil: nobody does.
 	Convert Converter
 
 	mu     sync.Mutex
@@ -89,14 +89,14 @@ type Book struct {
 type entry struct {
 	Record
 	c  *Channel
-	in *Input // that was started last
+	in *Input // the last one started
 	as string // the file's name
-	// Why in ended before its time; nil: it did not.
+	// Why in ended too soon; nil: it did not.
 	failed error
 }
 
-// NewBook returns a book without speakers, which plays files of sounds. changed is told of what is to be stored, in order;
-// it must not block, nor call the book, and nil is nobody.
+// NewBook returns a book without speakers; it plays files of sounds. changed is called with what is to be stored, in
+// order; it must not block, nor call the book. It may be nil.
 func NewBook(set *Set, sounds Sounds, changed func(put []Record, gone []uuid.UUID)) *Book {
 	if changed == nil {
 		changed = func([]Record, []uuid.UUID) {}
@@ -104,7 +104,7 @@ func NewBook(set *Set, sounds Sounds, changed func(put []Record, gone []uuid.UUI
 	return &Book{set: set, sounds: sounds, changed: changed}
 }
 
-// SetSounds says where files are from now on. What plays goes on.
+// SetSounds sets the directory of files from now on. The present sound goes on.
 func (b *Book) SetSounds(s Sounds) {
 	b.mu.Lock()
 	b.sounds = s
@@ -137,7 +137,7 @@ func (b *Book) All() (all []State) {
 	return all
 }
 
-// Put makes a speaker, or changes the one of that name: its place, loudness and listeners. Its id stays, and what plays
+// Put makes a speaker, or changes the one of that name: its place, loudness and listeners. Its id stays, and its sound
 // goes on.
 func (b *Book) Put(r Record) error {
 	b.mu.Lock()
@@ -205,9 +205,8 @@ func (b *Book) drop(e *entry) {
 	b.list = slices.DeleteFunc(b.list, func(o *entry) bool { return o == e })
 }
 
-// Play plays a file of the directory of sounds in place of what plays, and returns how long it is, or 0 where that is not
-// known. With loop it plays over
-// and over.
+// Play plays a file of the directory of sounds in place of the present sound, and returns its length, or 0 where that
+// is not known. With loop it plays over and over.
 func (b *Book) Play(name, file string, loop bool) (time.Duration, error) {
 	f, err := b.from().openWithin(file, loop, b.Convert)
 	if err != nil {
@@ -222,13 +221,13 @@ func (b *Book) Play(name, file string, loop bool) (time.Duration, error) {
 		return b.play(e, f, file)
 	}, repeat, uuid.Nil)
 	if err != nil {
-		f.Close() // a second time does no harm
+		f.Close() // harmless a second time
 		return 0, err
 	}
 	return length, nil
 }
 
-// Relay plays a player's microphone, in place of what plays.
+// Relay plays a player's microphone, in place of the present sound.
 func (b *Book) Relay(name string, player uuid.UUID) error {
 	return b.start(name, func(e *entry) (err error) {
 		e.in, err = e.c.Relay(player)
@@ -252,7 +251,7 @@ func (b *Book) start(name string, begin func(*entry) error, loop string, relay u
 	return nil
 }
 
-// play starts a file and sees to its end. b.mu is held.
+// play starts a file and waits for its end in the background. b.mu is held.
 func (b *Book) play(e *entry, f Sound, file string) error {
 	in, err := e.c.Play(f)
 	if err != nil {
@@ -285,7 +284,7 @@ func (b *Book) keep(e *entry, loop string, relay uuid.UUID) {
 	}
 }
 
-// Stop ends what a speaker plays, and takes back what is queued for listeners. It tells whether anything played.
+// Stop ends a speaker's sound, and takes back the queued frames. It tells whether anything played.
 func (b *Book) Stop(name string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -303,14 +302,13 @@ func (b *Book) Stop(name string) bool {
 	return true
 }
 
-// Apply takes in records from where they are stored, without telling changed of them. What can be taken is; the error
-// names the rest.
+// Apply takes in stored records, without telling changed of them. The error names those that it could not take.
 func (b *Book) Apply(put []Record, gone []uuid.UUID) error {
 	return b.Take(func() ([]Record, []uuid.UUID) { return put, gone })
 }
 
-// Take is [Book.Apply] of what others have stored. News is asked for it while nobody changes the book, so that what it
-// gives is older than what changed is told of afterwards.
+// Take does as [Book.Apply] with what others have stored. It calls news while nobody changes the book, so that its
+// result is older than any later call of changed.
 func (b *Book) Take(news func() (put []Record, gone []uuid.UUID)) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -20,13 +20,13 @@ type Channel struct {
 
 	mu    sync.Mutex
 	out   *route.ChannelSource // nil once it is closed
-	input *Input               // what plays, or nil
+	input *Input               // the present sound, or nil
 }
 
-// ID is the channel's, by which clients know it.
+// ID returns the channel's id; clients know it by that.
 func (c *Channel) ID() uuid.UUID { return c.id }
 
-// Spec is what the channel is now.
+// Spec returns what the channel is now.
 func (c *Channel) Spec() Spec {
 	c.set.mu.Lock()
 	defer c.set.mu.Unlock()
@@ -35,8 +35,8 @@ func (c *Channel) Spec() Spec {
 	return spec
 }
 
-// Change makes the channel another one, with the same id: that of the spec has to be the channel's, or zero. What plays
-// goes on playing.
+// Change makes the channel another one, with the same id: that of the spec has to be the channel's, or zero. Its sound
+// goes on.
 func (c *Channel) Change(spec Spec) error {
 	if spec.ID == uuid.Nil {
 		spec.ID = c.id
@@ -73,18 +73,18 @@ func (c *Channel) become(spec Spec) {
 	c.set.changed()
 }
 
-// Input is what plays now, or nil.
+// Input returns the present sound, or nil.
 func (c *Channel) Input() *Input {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.input
 }
 
-// Retracter is a [route.Receiver] that can take back what it has queued of a channel.
+// Retracter is a [route.Receiver] that can take back its queued frames of a channel.
 type Retracter interface{ Retract(channel uuid.UUID) }
 
-// Close ends what plays, takes back what is queued for listeners and forgets the channel. It waits as little as
-// [Input.Stop] does. The next snapshot lacks it. What clients have got already plays out: there is no message that stops it.
+// Close ends the sound, takes back the queued frames and forgets the channel. It waits as little as [Input.Stop] does.
+// The next snapshot lacks it. Frames at clients still play out: there is no message that stops them.
 func (c *Channel) Close() {
 	s := c.set
 	s.mu.Lock()
@@ -107,7 +107,7 @@ func (c *Channel) Close() {
 	c.retract()
 }
 
-// retract takes back what is queued for listeners.
+// retract takes back the queued frames.
 func (c *Channel) retract() {
 	c.set.cfg.Table().Each(func(r route.Receiver) {
 		if r, ok := r.(Retracter); ok {

@@ -19,7 +19,8 @@ func Example() {
 	var gateway *voice.Gateway // the one that the players are connected to
 
 	jukebox, err := gateway.Speakers().Open(speaker.Spec{
-		ID:   uuid.MustParse("6f1c2f0e-6c1e-4b6e-9d43-2f6f3f0d9c11"), // the same each time, so that players keep their volume for it
+		// The same each time, so that players keep their volume for it.
+		ID:   uuid.MustParse("6f1c2f0e-6c1e-4b6e-9d43-2f6f3f0d9c11"),
 		Name: "Jukebox", Owner: "lobby",
 		Backend: "lobby", World: "minecraft:overworld", X: 10, Y: 65, Z: -3,
 		Volume: 0.8, Range: 32,

@@ -16,21 +16,21 @@ import (
 // FrameTime is how long one frame sounds.
 const FrameTime = 20 * time.Millisecond
 
-// late is how far the pace may fall behind before what was missed is given up; a shorter delay is caught up with. A busy
+// late bounds how far the pace may fall behind and still catch up; beyond that, missed frames are given up. A busy
 // machine wakes us late by some 100 ms again and again, and a song must not lose its words to that.
 const late = time.Second
 
-// ErrStopped is the end of an input that something else than its sound ended: Stop, another input, or Close.
+// ErrStopped is the end of an input before its sound was over: by Stop, another input, or Close.
 var ErrStopped = errors.New("speaker: stopped")
 
-// errNoFrame is what is wrong with a packet that is not to be sent.
+// errNoFrame is the error of a packet that must not be sent.
 var errNoFrame = fmt.Errorf("speaker: a packet has to be one 20 ms mono Opus frame of 1 to %d bytes", wire.MaxOpus)
 
 // Frames is a row of Opus packets, each one 20 ms mono frame.
 type Frames interface {
-	// Next appends the next packet to dst, which has the room, and returns it; nothing appended is 20 ms in which there
-	// is no sound to send, and [io.EOF] the end. It is called every 20 ms and may take a part of that, but must not wait.
-	// Frames that are an [io.Closer], too, are closed when they are no longer played.
+	// Next appends the next packet to dst, which has the room, and returns it. Nothing appended is 20 ms without sound,
+	// and [io.EOF] the end. It is called every 20 ms and may take a part of that, but must not wait. Frames that are
+	// also an [io.Closer] are closed when they are no longer played.
 	Next(dst []byte) ([]byte, error)
 }
 
@@ -49,21 +49,20 @@ type Input struct {
 
 	// With the channel's lock.
 	seq  int64
-	from *route.Member // whose frame was the last, of a relay
+	from *route.Member // of a relay: the member of the last frame
 }
 
-// Done is closed when the input has ended.
+// Done returns a channel that is closed when the input has ended.
 func (in *Input) Done() <-chan struct{} { return in.done }
 
-// Err waits for the end and tells why it came: nil when all has been played, [ErrStopped], or what is wrong with the
-// source.
+// Err waits for the end and returns its reason: nil when all has been played, [ErrStopped], or the fault of the source.
 func (in *Input) Err() error {
 	<-in.done
 	return in.err
 }
 
-// Stop ends the input and takes back what is queued of it for listeners. Nothing of it is sent afterwards. It does not
-// wait for a source that is slow to give its next frame; [Input.Err] does.
+// Stop ends the input and takes back its queued frames. Nothing of it is sent afterwards. It does not wait for a source
+// that is slow to give its next frame; [Input.Err] does.
 func (in *Input) Stop() {
 	played := in.leave()
 	in.end(ErrStopped)
@@ -72,14 +71,14 @@ func (in *Input) Stop() {
 	}
 }
 
-// Origin is whose microphone the input is, or zero.
+// Origin returns the player whose microphone the input carries, or zero.
 func (in *Input) Origin() uuid.UUID { return in.origin }
 
 // Play plays frames, one every 20 ms.
 func (c *Channel) Play(f Frames) (*Input, error) {
 	in := c.newInput(uuid.Nil)
 	in.paced = true
-	// Counted before the set can be closed.
+	// Count it before the set can be closed.
 	err := c.start(in, func() {
 		c.set.running.Go(func() {
 			err := in.play(f)
@@ -102,7 +101,7 @@ func (c *Channel) Play(f Frames) (*Input, error) {
 // PlayPCM plays samples, which e encodes. The encoder is the input's from now on.
 func (c *Channel) PlayPCM(s Samples, e Encoder) (*Input, error) { return c.Play(Encode(s, e)) }
 
-// Relay plays a player's microphone from now on, whenever the player speaks and wherever the player is.
+// Relay plays a player's microphone from now on, whenever the player speaks and wherever they are.
 func (c *Channel) Relay(origin uuid.UUID) (*Input, error) {
 	if origin == uuid.Nil {
 		return nil, errors.New("speaker: a relay needs a player's id")
@@ -114,16 +113,17 @@ func (c *Channel) Relay(origin uuid.UUID) (*Input, error) {
 	return in, nil
 }
 
-// Live is an input whose frames are sent the moment they come.
+// Live is an input that sends frames the moment they come.
 type Live struct{ *Input }
 
-// Live plays what is sent through it.
+// Live plays the packets that are sent through it.
 func (c *Channel) Live() (Live, error) {
 	in := c.newInput(uuid.Nil)
 	return Live{in}, c.start(in, func() {})
 }
 
-// Send sends one packet and returns to how many. Keeping the pace is up to the caller. The bytes are not kept.
+// Send sends one packet and returns the number of its listeners. Keeping the pace is up to the caller. The bytes are
+// not kept.
 func (l Live) Send(opus []byte) (delivered int, err error) {
 	if !wire.OpusOK(opus) {
 		return 0, errNoFrame
@@ -257,11 +257,11 @@ func (in *Input) relay(from *route.Member, stream, seq int64, opus []byte) {
 	if c.input != in {
 		return
 	}
-	if in.from != from { // another connection, whose streams are not the former one's
+	if in.from != from { // another connection with streams of its own
 		in.from = from
 		c.out.Restart()
 	}
-	if stream == 0 { // a legacy client: what it lost nobody knows
+	if stream == 0 { // a legacy client: nobody knows what it lost
 		stream, seq = 1, in.seq
 		in.seq++
 	}

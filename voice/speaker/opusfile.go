@@ -10,26 +10,26 @@ import (
 	"github.com/earshot-mc/earshot/voice/wire"
 )
 
-// Convert is a command that makes a file which [OpenOpus] takes out of nearly any other one.
+// Convert is a command that turns nearly any sound file into one that [OpenOpus] takes.
 const Convert = "ffmpeg -i in.mp3 -ac 1 -c:a libopus out.opus"
 
 // ErrFile is the error of a file that cannot be sent as it is, without decoding it.
 var ErrFile = errors.New("no mono Ogg Opus file with frames of 20 ms; convert it: " + Convert)
 
-// OpusFile is an Ogg Opus file whose packets are sent as they are: mono, of frames of 20 ms, of which a packet may have
-// several. What its header says of loudness is not heeded, and the few milliseconds that it wants skipped are played.
+// OpusFile is an Ogg Opus file whose packets are sent as they are: mono, of frames of 20 ms, one or several in a
+// packet. It ignores the loudness in the header, and plays the few milliseconds that the header wants skipped.
 type OpusFile struct {
 	src    io.ReadSeekCloser
 	length time.Duration
 	loop   bool
 	some   bool // this time through has had sound
 	in     *ogg.Opus
-	next   []ogg.Frame // of the packet that was read last
+	next   []ogg.Frame // of the last packet
 	room   []ogg.Frame
 }
 
-// OpenOpus reads the whole file once, so that what is wrong with it is known before anybody hears it. With loop it is played
-// over and over. The source is the file's from now on, and closed with it, or at once when it cannot be played.
+// OpenOpus reads the whole file once, so that faults are known before anybody hears it. With loop it plays over and
+// over. The source is the file's from now on, and closed with it, or at once when it cannot be played.
 func OpenOpus(src io.ReadSeekCloser, loop bool) (*OpusFile, error) {
 	f := &OpusFile{src: src}
 	err := f.check()
@@ -109,7 +109,7 @@ func (f *OpusFile) Next(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// Length returns how long the file is, once through.
+// Length returns the length of the file, once through.
 func (f *OpusFile) Length() time.Duration { return f.length }
 
 // Close closes the source.

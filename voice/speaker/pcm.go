@@ -15,12 +15,12 @@ const (
 // Samples is mono sound of 48 kHz.
 type Samples interface {
 	// Read fills pcm and returns how much of it. Less than all means that there is no more at the moment, and [io.EOF]
-	// that nothing will follow. It is called every 20 ms and must not wait. Samples that are an [io.Closer], too, are
+	// that nothing will follow. It is called every 20 ms and must not wait. Samples that are also an [io.Closer] are
 	// closed when they are no longer played.
 	Read(pcm []int16) (n int, err error)
 }
 
-// Encoder makes a packet of each frame. That of voice/opus is one.
+// Encoder makes a packet of each frame; voice/opus has one.
 type Encoder interface {
 	// Encode appends the packet of one frame of FrameSize samples to dst.
 	Encode(pcm []int16, dst []byte) ([]byte, error)
@@ -60,7 +60,7 @@ func (f *encoded) Close() error {
 	return nil
 }
 
-// Queue is Samples that somebody else writes as they come into being. Make one with [NewQueue].
+// Queue is Samples that are written as they come into being. Make one with [NewQueue].
 type Queue struct {
 	mu     sync.Mutex
 	pcm    []int16
@@ -71,7 +71,7 @@ type Queue struct {
 // NewQueue returns a queue that holds at most so many samples; [SampleRate] of them are a second.
 func NewQueue(samples int) *Queue { return &Queue{most: samples} }
 
-// Write queues what there is room for, never waits, and returns how many samples that was: 0 after [Queue.End].
+// Write queues as many samples as there is room for, never waits, and returns their number: 0 after [Queue.End].
 func (q *Queue) Write(pcm []int16) (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,14 +83,14 @@ func (q *Queue) Write(pcm []int16) (n int) {
 	return n
 }
 
-// End says that nothing follows. What is queued is still played.
+// End says that nothing follows. Queued samples are still played.
 func (q *Queue) End() {
 	q.mu.Lock()
 	q.closed = true
 	q.mu.Unlock()
 }
 
-// Read takes what is queued.
+// Read takes queued samples.
 func (q *Queue) Read(pcm []int16) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -102,7 +102,7 @@ func (q *Queue) Read(pcm []int16) (int, error) {
 	return n, nil
 }
 
-// Close drops what is queued; whoever plays the queue calls it.
+// Close drops the queued samples. The queue's player calls it.
 func (q *Queue) Close() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -18,8 +18,8 @@ const (
 	maxNames = 1000     // that Names looks at
 )
 
-// Sounds is a directory of sound files. They are known by their plain names, and nothing outside of the directory can be
-// reached, by links in it neither. Empty is no directory.
+// Sounds is a directory of sound files, known by their plain names. Nothing outside of it can be reached, not even by
+// links in it. Empty: no directory.
 type Sounds string
 
 // Sound is a file that is ready to be played. Closing it twice does no harm.
@@ -29,11 +29,11 @@ type Sound interface {
 	Length() time.Duration // of one time through; 0: not known
 }
 
-// Converter makes a sound of a file that cannot be sent as it is. The source is the sound's from then on, and closed with
-// it, or at once when it cannot be played. That of voice/transcode is one.
+// Converter makes a sound of a file that cannot be sent as it is. The source is the sound's from then on, and closed
+// with it, or at once when it cannot be played. voice/transcode has one.
 type Converter func(src io.ReadSeekCloser, loop bool) (Sound, error)
 
-// Open opens a file to be played. convert sees to what [OpenOpus] does not take; nil: that is an error.
+// Open opens a file to be played. convert handles files that [OpenOpus] does not take; nil: they are an error.
 func (s Sounds) Open(name string, loop bool, convert Converter) (Sound, error) {
 	src, err := s.file(name)
 	if err != nil {
@@ -71,7 +71,7 @@ func (s Sounds) file(name string) (io.ReadSeekCloser, error) {
 		return nil, fmt.Errorf("speaker: no sounds: %w; make that directory and put sound files there", err)
 	}
 	defer root.Close()
-	info, err := root.Stat(name) // before it is opened, since to open a pipe would wait
+	info, err := root.Stat(name) // before it is opened, since opening a pipe would wait
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("speaker: there is no file %q in %s", name, s)
@@ -89,10 +89,10 @@ func (s Sounds) file(name string) (io.ReadSeekCloser, error) {
 	return f, nil
 }
 
-// openTime is how long a command waits for a file, which is read whole when it is opened.
+// openTime bounds a command's wait for a file, which is read whole when it is opened.
 const openTime = 5 * time.Second
 
-// openWithin is Open for those who may not wait for a disk that hangs.
+// openWithin does as Open, but does not wait for a disk that hangs.
 func (s Sounds) openWithin(name string, loop bool, convert Converter) (Sound, error) {
 	type result struct {
 		f   Sound
@@ -119,7 +119,7 @@ func (s Sounds) openWithin(name string, loop bool, convert Converter) (Sound, er
 	}
 }
 
-// Names lists files that may be played, by what they are called; converted says that others are, too, than Ogg Opus.
+// Names lists files that may be played; converted tells whether that includes more than Ogg Opus.
 func (s Sounds) Names(converted bool) (names []string) {
 	if s == "" {
 		return nil

@@ -1,10 +1,10 @@
 // Package speaker is sound that comes from places instead of players: channels with a name, a position, a range and a
 // list of who may hear them, each playing one thing at a time.
 //
-// It promises that a channel reaches only those in its world and range who are allowed, not deafened and whose client
-// negotiated such sound, that a channel which carries a player's microphone is kept from that player and from everybody
-// who may not hear that player, and that nothing of a channel is sent any more once Close has returned. It encodes with
-// what it is given and decodes nothing, so that a program without libopus can use all of it but PCM.
+// It promises that a channel reaches only players in its world and range who are allowed, not deafened and whose client
+// negotiated such sound; that a channel which carries a player's microphone is kept from that player and from everybody
+// who may not hear them; and that nothing of a channel is sent any more once Close has returned. It encodes with the
+// encoder that it is given and decodes nothing, so a program without libopus can use all of it but PCM.
 package speaker
 
 import (
@@ -32,22 +32,22 @@ const (
 	MaxCoordinate = 1e9 // blocks; the game's world ends at thirty million
 )
 
-// Spec is what a channel is.
+// Spec describes a channel.
 type Spec struct {
 	ID    uuid.UUID // zero, when a channel is opened, is a new random one; keep it to open the same channel again later
-	Name  string    // what clients show: see [talk.ValidSpeakerName]
-	Owner string    // who made it, for [Set.CloseOwned]; not sent anywhere
+	Name  string    // as clients show it: see [talk.ValidSpeakerName]
+	Owner string    // its maker, for [Set.CloseOwned]; not sent anywhere
 
-	Backend, World string  // where it sounds, as the backend is called in the configuration and the world on the backend
+	Backend, World string  // the backend by its name in the configuration, the world by its name there
 	X, Y, Z        float64 // in blocks
 	Volume         float64 // 0 to 1
 	Range          float64 // blocks at which it has faded to nothing, above 0; no world's or region's range applies
 
-	// Allow has the players who may hear it and see its name. nil is everybody, empty is nobody.
+	// Allow has the players who may hear it and see its name. nil: everybody; empty: nobody.
 	Allow []uuid.UUID
 }
 
-// check tells what is wrong with the spec.
+// check returns what is wrong with the spec.
 func (s *Spec) check() error {
 	switch {
 	case !talk.ValidSpeakerName(s.Name):
@@ -64,16 +64,16 @@ func (s *Spec) check() error {
 	return nil
 }
 
-// ErrClosed is the answer of a channel that has been closed, and of a set that has been.
+// ErrClosed is the error of a closed channel, and of a closed set.
 var ErrClosed = errors.New("speaker: closed")
 
-// Config is what a set works on.
+// Config holds what a set works with.
 type Config struct {
-	Table func() *route.Table                      // the routing table of now
+	Table func() *route.Table                      // the routing table in force
 	Place func(backend, world string) *world.Place // see [world.Registry.Place]
 }
 
-// Set is all channels of a gateway. Make one with [New]. Its methods, and those of channels, may be called from any
+// Set holds all channels of a gateway. Make one with [New]. Its methods, and those of channels, may be called from any
 // goroutine.
 type Set struct {
 	cfg       Config
@@ -88,7 +88,7 @@ type Set struct {
 	closed   bool
 	channels map[uuid.UUID]*Channel
 	order    []*Channel // as they were opened
-	version  uint64     // counts what snapshots depend on
+	version  uint64     // counts the changes that matter for snapshots
 	readers  map[*reader]struct{}
 }
 
@@ -110,10 +110,11 @@ func New(cfg Config) *Set {
 	return s
 }
 
-// closeWithin is how long Close waits for sources that are slow to give a frame, such as files of a disk that hangs.
+// closeWithin bounds how long Close waits for sources that are slow to give a frame, such as files of a disk that
+// hangs.
 const closeWithin = 2 * time.Second
 
-// Close closes all channels and waits for all that runs, a moment at most where a source does not come back.
+// Close closes all channels and waits for everything that runs, a moment at most where a source does not come back.
 func (s *Set) Close() {
 	s.mu.Lock()
 	if !s.closed {
@@ -182,12 +183,11 @@ func (s *Set) CloseOwned(owner string) {
 	}
 }
 
-// Delivered is how many frames have been handed to listeners' sockets.
+// Delivered returns how many frames have been handed to listeners' sockets.
 func (s *Set) Delivered() uint64 { return s.delivered.Load() }
 
-// Mic takes a frame of a player's microphone that has passed all checks, for the channels that carry it. stream and seq
-// are the client's, both 0 when it does not count its frames. The bytes are not kept. Calls for one member must not
-// overlap.
+// Mic takes a checked frame of a player's microphone, for the channels that carry it. stream and seq are the client's,
+// both 0 when it does not count its frames. The bytes are not kept. Calls for one member must not overlap.
 func (s *Set) Mic(from *route.Member, stream, seq int64, opus []byte) {
 	if relays := s.relays.Load(); relays != nil {
 		for _, in := range (*relays)[from.Player.ID] {
@@ -197,8 +197,8 @@ func (s *Set) Mic(from *route.Member, stream, seq int64, opus []byte) {
 }
 
 // Join has show called with the snapshot of the named channels that a player may hear, soon and whenever it has changed
-// since, at most once per [Flush]. Players who may hear the same share one. show must not block, nor call the set; it keeps
-// only the newest. leave ends that.
+// since, at most once per [Flush]. Players who may hear the same share one. show must not block, nor call the set; it
+// keeps only the newest. leave ends that.
 func (s *Set) Join(player uuid.UUID, show func(s *talk.Speakers)) (leave func()) {
 	r := &reader{player: player, show: show}
 	s.mu.Lock()
@@ -246,7 +246,7 @@ func (s *Set) run() {
 func (s *Set) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var last *talk.Speakers // what the reader before was shown; most may hear the same
+	var last *talk.Speakers // the reader before this one; most may hear the same
 	for r := range s.readers {
 		if r.version == s.version {
 			continue
@@ -265,7 +265,7 @@ func (s *Set) flush() {
 	}
 }
 
-// snapshot is what a player is told: the oldest channels that the player may hear, as many as a snapshot holds.
+// snapshot returns the oldest channels that a player may hear, as many as a snapshot holds.
 func (s *Set) snapshot(player uuid.UUID) (list []talk.Speaker) {
 	for _, c := range s.order {
 		if len(list) == talk.MaxSpeakers {

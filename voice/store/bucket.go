@@ -16,7 +16,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Bucket holds the records of one kind. What it says is in memory: reading costs no request and never fails, and
+// Bucket holds the records of one kind. Its content is in memory: reading costs no request and never fails, and
 // [Bucket.Set] and [Bucket.Unset] never wait. Its methods may be called from any goroutine.
 type Bucket[T any] struct {
 	s    *Store
@@ -24,13 +24,13 @@ type Bucket[T any] struct {
 	name string // on the server
 
 	write chan struct{} // poked when there is something to write
-	again chan struct{} // poked when everything has to be read anew
+	again chan struct{} // poked when everything has to be read again
 
 	changed chan struct{} // poked when the copy is behind
 
 	mu      sync.Mutex
 	kv      jetstream.KeyValue
-	created time.Time          // which bucket was read last
+	created time.Time          // of the bucket that was read last
 	live    context.Context    // done when the connection breaks; nil while there is none
 	kill    context.CancelFunc // ends live
 	epoch   uint64             // counts readings of the whole bucket
@@ -38,15 +38,15 @@ type Bucket[T any] struct {
 	waiting map[string]*change[T]
 	order   []string   // of the keys in waiting
 	flight  *change[T] // being written
-	held    *event[T]  // the newest that came for the key in flight
+	held    *event[T]  // the newest event for the key in flight
 	news    map[string]Change[T]
 	wake    func()
-	aside   map[string]aside // unreadable ones that are still where they were
+	aside   map[string]aside // unreadable ones that are still in their places
 	problem error
 	since   time.Time
 	synced  chan struct{} // closed when the bucket has been read for the first time
 
-	base        counted // what was there when it was counted last
+	base        counted // the last count
 	back        []string
 	backLive    int
 	hints       []string // of damaged lines in the copy
@@ -55,7 +55,7 @@ type Bucket[T any] struct {
 	copySince   time.Time
 }
 
-// counted is how many records a bucket had, kept apart from it.
+// counted is the number of a bucket's records, kept apart from it.
 type counted struct {
 	Records  int    `json:"records"` // -1: not known
 	Revision uint64 `json:"revision"`
@@ -78,7 +78,7 @@ type change[T any] struct {
 	stored []func(error)
 }
 
-// event is what the server tells of a key.
+// event is the server's news of a key.
 type event[T any] struct {
 	key      string
 	value    T
@@ -91,15 +91,15 @@ type aside struct {
 	raw      []byte
 }
 
-// Change is what has become of a record by another node's doing.
+// Change is another node's change of a record.
 type Change[T any] struct {
 	Key   string
 	Value T
 	Gone  bool // and Value is none
 }
 
-// OpenBucket reads a bucket, which is made if it is not there, and keeps up with it from then on. Records that cannot be
-// read are set aside and logged. ctx bounds the opening.
+// OpenBucket reads a bucket, after making it if it is not there, and keeps up with it from then on. Records that cannot
+// be read are set aside and logged. ctx bounds the opening.
 func OpenBucket[T any](ctx context.Context, s *Store, spec Spec[T]) (*Bucket[T], error) {
 	b := &Bucket[T]{
 		s: s, spec: spec, name: prefix + spec.Name,
@@ -146,14 +146,15 @@ func OpenBucket[T any](ctx context.Context, s *Store, spec Spec[T]) (*Bucket[T],
 	}
 }
 
-// preload takes the copy for what is known, until the server has been read. What the server has lost goes back to it then.
+// preload takes the copy as the content until the server has been read. Then records that the server has lost go back
+// to it.
 func (b *Bucket[T]) preload() error {
 	path := copyPath(b.s.cfg.Dir, b.spec.Name)
 	c, err := readCopy(path)
 	switch {
 	case errors.Is(err, errNewer):
 		return fmt.Errorf("the copy %s cannot be read: %w; update this Earshot", path, err)
-	case err != nil: // and nothing of it is ours, so that the server's word is all there is
+	case err != nil: // nothing of it is ours, so only the server's word counts
 		b.hints = append(b.hints, fmt.Sprintf("the copy %s: %v", path, err))
 	}
 	b.base = counted{c.Records, c.Revision}
@@ -166,12 +167,12 @@ func (b *Bucket[T]) preload() error {
 		e := entry[T]{raw: r.Raw, revision: r.Revision, gone: r.Raw == nil}
 		if !e.gone {
 			if e.value, err = b.spec.decode(key, r.Raw); err != nil {
-				continue // one of a later version is the server's to tell of
+				continue // the server tells of those of a later version
 			}
 		}
 		b.known[key] = e
 	}
-	if len(b.hints) > 0 { // for whoever wants to look
+	if len(b.hints) > 0 { // for a person to look at
 		b.s.note(fmt.Sprintf("%s: the copy is damaged and is written anew: %v", b.spec.Name, b.hints[:min(len(b.hints), maxDamage)]))
 		if b.s.cfg.Look {
 			return nil
@@ -225,9 +226,9 @@ func (b *Bucket[T]) Get(key string) (v T, ok bool) {
 	return e.value, ok && !e.gone
 }
 
-// Put stores a record, in place of the one of its key. It returns nil when the server has synced it to disk. After an
-// error other than a refusal of the record itself, which is [ErrNotYet], the record is in force nevertheless and will be
-// stored when that is possible. The value is not to be changed afterwards.
+// Put stores a record, in place of the one with its key. It returns nil when the server has synced it to disk. A
+// refused record is an error. Any other error is [ErrNotYet]: the record is in force nevertheless and will be stored
+// when that is possible. The value must not be changed afterwards.
 func (b *Bucket[T]) Put(ctx context.Context, key string, v T) error {
 	return b.wait(ctx, func(stored func(error)) error { return b.Set(key, v, stored) })
 }
@@ -237,13 +238,12 @@ func (b *Bucket[T]) Delete(ctx context.Context, key string) error {
 	return b.wait(ctx, func(stored func(error)) error { return b.Unset(key, stored) })
 }
 
-// ErrNotYet is a change that is in force but not stored; [Health.Waiting] counts them.
+// ErrNotYet is the error of a change that is in force but not stored; [Health.Waiting] counts them.
 var ErrNotYet = errors.New("not stored yet")
 
-// Set is [Bucket.Put] without waiting, for those who may not: the record is in force at once and stored soon. Of several
-// changes of one key that wait, the newest is stored. Only a refusal of the record itself is an error. Otherwise stored,
-// which may be nil, is called once with what Put would return: by any goroutine, perhaps before Set returns, and it must
-// not block.
+// Set does as [Bucket.Put] without waiting: the record is in force at once and stored soon. Of several waiting changes
+// of one key, the newest is stored. Only a refused record is an error. Otherwise stored, which may be nil, is called
+// once with the result of Put: by any goroutine, perhaps before Set returns, and it must not block.
 func (b *Bucket[T]) Set(key string, v T, stored func(error)) error {
 	if _, err := escape(key); err != nil {
 		return err
@@ -256,7 +256,7 @@ func (b *Bucket[T]) Set(key string, v T, stored func(error)) error {
 	return nil
 }
 
-// Unset is [Bucket.Delete] without waiting, as [Bucket.Set] is Put.
+// Unset does as [Bucket.Delete] without waiting, as [Bucket.Set] does for Put.
 func (b *Bucket[T]) Unset(key string, stored func(error)) error {
 	if _, err := escape(key); err != nil {
 		return err
@@ -265,8 +265,8 @@ func (b *Bucket[T]) Unset(key string, stored func(error)) error {
 	return nil
 }
 
-// enqueue takes over from a change of the same key that still waits, and from those who wait for it: they asked for
-// less than what will be stored.
+// enqueue takes over from a waiting change of the same key, and from the callers that wait for it: they asked for less
+// than what will be stored.
 func (b *Bucket[T]) enqueue(c *change[T], stored func(error)) {
 	b.mu.Lock()
 	if old := b.waiting[c.key]; old != nil {
@@ -275,7 +275,7 @@ func (b *Bucket[T]) enqueue(c *change[T], stored func(error)) {
 		b.order = append(b.order, c.key)
 	}
 	b.waiting[c.key] = c
-	delete(b.news, c.key) // what others did to it is overwritten
+	delete(b.news, c.key) // it overwrites what others did
 	lost := b.live == nil
 	if stored != nil && !lost {
 		c.stored = append(c.stored, stored)
@@ -322,8 +322,8 @@ func (b *Bucket[T]) Watch(wake func()) {
 	}
 }
 
-// Take returns what other nodes have changed since the last call, the newest of each key. What is changed here is not
-// among it, nor what [OpenBucket] has read.
+// Take returns what other nodes have changed since the last call, the newest of each key. It leaves out changes made
+// here, and records that [OpenBucket] has read.
 func (b *Bucket[T]) Take() []Change[T] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -348,7 +348,7 @@ func (b *Bucket[T]) state() (waiting int, since time.Time, problem error) {
 	return waiting, b.since, b.problem
 }
 
-// unstored names every change that waits.
+// unstored names every waiting change.
 func (b *Bucket[T]) unstored() (all []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -368,7 +368,7 @@ func (b *Bucket[T]) unstored() (all []string) {
 	return all
 }
 
-// export is everything that is in force.
+// export returns everything that is in force.
 func (b *Bucket[T]) export() Section {
 	b.mu.Lock()
 	s := Section{Bucket: b.spec.Name}
@@ -382,7 +382,7 @@ func (b *Bucket[T]) export() Section {
 	for _, key := range slices.Sorted(maps.Keys(all)) {
 		raw, err := b.spec.encode(key, all[key])
 		if err != nil {
-			continue // there is none that was not checked
+			continue // every key was checked
 		}
 		r := Row{Raw: raw, Revision: revisions[key]}
 		r.Key, _ = escape(key)
@@ -413,7 +413,7 @@ func (b *Bucket[T]) restore(ctx context.Context, rows []Row) (taken int, err err
 	return taken, errors.Join(faults...)
 }
 
-// fails notes why the bucket is not in order; nil is that it is. The lock is held.
+// fails notes why the bucket is not in order; nil: it is. The lock is held.
 func (b *Bucket[T]) fails(err error) {
 	if err != nil && b.problem == nil {
 		b.since = time.Now()
@@ -441,8 +441,8 @@ func (b *Bucket[T]) disconnected() {
 	tell()
 }
 
-// sever stops writing until the bucket has been read anew. The lock is held; tell is to be called without it, for those
-// who would wait until then.
+// sever stops writing until the bucket has been read again. The lock is held. Call tell without it, for callers that
+// would wait until then.
 func (b *Bucket[T]) sever() (tell func()) {
 	if b.kill != nil {
 		b.kill()
@@ -462,7 +462,7 @@ func (b *Bucket[T]) sever() (tell func()) {
 
 func (b *Bucket[T]) resync() { poke(b.again) }
 
-// follow reads the bucket and keeps up with it, from the beginning whenever something has come between.
+// follow reads the bucket and keeps up with it, from the beginning after each break.
 func (b *Bucket[T]) follow() {
 	pause := firstPause
 	for {
@@ -497,7 +497,7 @@ func (b *Bucket[T]) follow() {
 	}
 }
 
-// read follows the bucket until it has to be read anew, which is no error, or something goes wrong.
+// read follows the bucket until it has to be read again, which is no error, or something goes wrong.
 func (b *Bucket[T]) read() error {
 	ctx, cancel := context.WithCancel(b.s.ctx)
 	defer cancel()
@@ -515,7 +515,7 @@ func (b *Bucket[T]) read() error {
 	}
 	defer func() {
 		w.Stop()
-		for range w.Updates() { // else the one who fills it waits for ever
+		for range w.Updates() { // else its writer waits for ever
 		}
 	}()
 	if !b.s.embedded() && b.epoch == 0 {
@@ -541,7 +541,7 @@ func (b *Bucket[T]) read() error {
 	}
 }
 
-// created tells which bucket of its name this is.
+// created returns when the server's bucket of that name was made.
 func (s *Store) created(ctx context.Context, kv jetstream.KeyValue) (t time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
@@ -561,8 +561,8 @@ func (b *Bucket[T]) begin(kv jetstream.KeyValue) {
 	clear(b.aside)
 }
 
-// complete ends the reading of the whole bucket: what it did not mention is gone. But if the bucket is another one than
-// that of the former reading, the server has lost that, and what this one does not have goes back.
+// complete ends the reading of the whole bucket: a record that did not appear is gone. But if the bucket is another one
+// than at the former reading, the server has lost that one, and missing records go back.
 func (b *Bucket[T]) complete(created time.Time) {
 	b.mu.Lock()
 	lost, back := !b.created.IsZero() && !b.created.Equal(created), 0
@@ -574,7 +574,7 @@ func (b *Bucket[T]) complete(created time.Time) {
 		delete(b.known, key)
 		switch {
 		case e.gone:
-		case !lost && !b.s.embedded(): // whose files nobody else changes
+		case !lost && !b.s.embedded(): // nobody else changes its files
 			b.tell(Change[T]{Key: key, Gone: true})
 		default:
 			b.giveBack(key, e)
@@ -596,7 +596,7 @@ func (b *Bucket[T]) complete(created time.Time) {
 	b.live, b.kill = context.WithCancel(b.s.ctx)
 	b.fails(nil)
 	if first {
-		clear(b.news) // what there was from the start is none
+		clear(b.news) // the records from the start are no news
 	}
 	wake := b.toWake()
 	b.mu.Unlock()
@@ -612,7 +612,8 @@ func (b *Bucket[T]) complete(created time.Time) {
 	poke(b.changed)
 }
 
-// giveBack has the server told what it has lost. The lock is held, and the entry is no longer among what is known.
+// giveBack gives the server a record that it has lost. The lock is held, and the entry is no longer among the known
+// ones.
 func (b *Bucket[T]) giveBack(key string, e entry[T]) {
 	if b.s.embedded() {
 		b.back = append(b.back, key)
@@ -626,9 +627,9 @@ func (b *Bucket[T]) giveBack(key string, e entry[T]) {
 	}
 }
 
-// missing is how many records there were when they were counted that are in no way accounted for: back are those that were
-// just found to be missing, and are known. Each record that is newer than the count may have taken the place of one that
-// was counted, or may be the mark of its end. The lock is held.
+// missing returns how many of the counted records nobody can account for. back are those just found missing, which are
+// known. Each record newer than the count may have taken the place of a counted one, or may mark its end. The lock is
+// held.
 func (b *Bucket[T]) missing(back int) int {
 	if b.base.Records < 0 {
 		return 0
@@ -647,7 +648,7 @@ func (b *Bucket[T]) missing(back int) int {
 	return max(b.base.Records-there, 0)
 }
 
-// see takes in what the server tells of one key.
+// see takes in the server's news of one key.
 func (b *Bucket[T]) see(ctx context.Context, kv jetstream.KeyValue, e jetstream.KeyValueEntry) {
 	ev := event[T]{key: e.Key(), revision: e.Revision()}
 	key, ok := unescape(e.Key())
@@ -670,7 +671,7 @@ func (b *Bucket[T]) see(ctx context.Context, kv jetstream.KeyValue, e jetstream.
 	ev.key = key
 	b.mu.Lock()
 	if b.flight != nil && b.flight.key == key {
-		b.held = &ev // whether it is ours is known when the answer is there
+		b.held = &ev // the answer will show whether it is ours
 	} else {
 		b.take(ev)
 	}
@@ -679,14 +680,14 @@ func (b *Bucket[T]) see(ctx context.Context, kv jetstream.KeyValue, e jetstream.
 	wake()
 }
 
-// take brings what is known up to date. The lock is held.
+// take brings the known records up to date. The lock is held.
 func (b *Bucket[T]) take(ev event[T]) {
 	old, had := b.known[ev.key]
 	if had && old.epoch == b.epoch && ev.revision <= old.revision {
 		return
 	}
 	if had && b.s.embedded() && ev.revision < old.revision {
-		// The server has lost what came after this. Its numbers begin anew, so that ours mean nothing any more.
+		// The server has lost everything after this. It numbers from there again, so ours mean nothing any more.
 		delete(b.known, ev.key)
 		delete(b.aside, ev.key)
 		b.giveBack(ev.key, old)
@@ -708,7 +709,7 @@ func (b *Bucket[T]) tell(c Change[T]) {
 	}
 }
 
-// toWake returns what to call when the lock has been given back.
+// toWake returns the function to call when the lock has been given back.
 func (b *Bucket[T]) toWake() func() {
 	if b.wake == nil || len(b.news) == 0 {
 		return func() {}
@@ -716,14 +717,14 @@ func (b *Bucket[T]) toWake() func() {
 	return b.wake
 }
 
-// setAside keeps a record that cannot be read from doing harm and from being lost. One of a later version stays where it
-// is, for the nodes that can read it; any other is moved into the quarantine.
+// setAside keeps an unreadable record from doing harm and from being lost. One of a later version stays where it is,
+// for the nodes that can read it; any other is moved into the quarantine.
 func (b *Bucket[T]) setAside(ctx context.Context, kv jetstream.KeyValue, e jetstream.KeyValueEntry, key string, ours bool, reason error) {
 	a := Aside{b.name, e.Key(), e.Revision(), reason.Error(), time.Now().UTC(), e.Value()}
 	first := b.s.report(a)
 	b.mu.Lock()
 	last, had := b.known[key]
-	if had && last.epoch == 0 && errors.Is(reason, errNewer) { // it is from the copy, and older than what we cannot read
+	if had && last.epoch == 0 && errors.Is(reason, errNewer) { // from the copy, and older than the unreadable one
 		delete(b.known, key)
 		had = false
 	}
@@ -751,7 +752,7 @@ func (b *Bucket[T]) setAside(ctx context.Context, kv jetstream.KeyValue, e jetst
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTime)
 	defer cancel()
-	// In the place of exactly this one: somebody may have written a better one meanwhile.
+	// In the place of exactly this one: another node may have written a better one meanwhile.
 	var err error
 	if had {
 		_, err = kv.Update(ctx, e.Key(), last.raw, e.Revision())
@@ -816,7 +817,7 @@ func (s *Store) Quarantined(ctx context.Context) ([]Aside, error) {
 	}
 }
 
-// writeAll writes what waits, one after the other.
+// writeAll writes the waiting changes, one after the other.
 func (b *Bucket[T]) writeAll() {
 	pause := firstPause
 	for {
@@ -836,7 +837,7 @@ func (b *Bucket[T]) writeAll() {
 			pause = firstPause
 			continue
 		}
-		if !errors.Is(err, context.Canceled) { // which is for a reason that is known
+		if !errors.Is(err, context.Canceled) { // that one has a known reason
 			b.s.fails(launch)
 		}
 		if errors.Is(err, jetstream.ErrNoStreamResponse) || errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -877,7 +878,7 @@ func (b *Bucket[T]) store(ctx context.Context, c *change[T]) (revision uint64, e
 	unread, is := b.aside[c.key]
 	b.mu.Unlock()
 	if is {
-		// What we could not read is about to be overwritten.
+		// The unreadable record is about to be overwritten.
 		a := Aside{b.name, key, unread.revision, "it was overwritten", time.Now().UTC(), unread.raw}
 		if err := b.s.quarantine(ctx, a); err != nil {
 			return 0, err
@@ -886,7 +887,7 @@ func (b *Bucket[T]) store(ctx context.Context, c *change[T]) (revision uint64, e
 	if c.raw != nil {
 		return kv.Put(ctx, key, c.raw)
 	}
-	return 0, kv.Delete(ctx, key) // which does not tell the revision
+	return 0, kv.Delete(ctx, key) // it does not return the revision
 }
 
 // written takes in the answer to a change.

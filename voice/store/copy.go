@@ -19,11 +19,11 @@ import (
 	"time"
 )
 
-// Section is one bucket in the text form that copies and exports have: a line for each record, with a checksum of its own,
-// so that damage to one line costs that line only, and a count in front.
+// Section is one bucket in the text form that copies and exports have: a line for each record, with a checksum of its
+// own, so that damage to one line costs that line only, and a count in front.
 type Section struct {
-	Bucket   string // one of the constants such as [Mutes]; empty where that line is damaged
-	Records  int    // so many there should be; -1 where that is not known
+	Bucket   string // a constant such as [Mutes]; empty where that line is damaged
+	Records  int    // how many there should be; -1 where that is not known
 	Revision uint64 // the newest that it knows
 	Rows     []Row
 	Damaged  []string // lines that are not whole, by key where it can still be read
@@ -36,7 +36,7 @@ type Row struct {
 	Raw      []byte // nil: deleted
 }
 
-// live is how many rows are records.
+// live returns how many rows are records.
 func (s *Section) live() (n int) {
 	for _, r := range s.Rows {
 		if r.Raw != nil {
@@ -66,7 +66,7 @@ func checksum(parts ...string) string {
 	return fmt.Sprintf("%08x", sum)
 }
 
-// sections is what the text form of them is.
+// appendSections writes the text form of sections.
 func appendSections(dst []byte, all ...Section) []byte {
 	line := func(s string) { dst = append(append(append(append(dst, checksum(s)...), ' '), s...), '\n') }
 	line(textHead + strconv.Itoa(textVersion))
@@ -88,8 +88,8 @@ func appendSections(dst []byte, all ...Section) []byte {
 	return dst
 }
 
-// readSections reads the text form. What is damaged is left out and noted; only a text that is none of ours, or one of a
-// later version, is an error.
+// readSections reads the text form. It leaves out damaged parts and notes them. Only a foreign text, or one of a later
+// version, is an error.
 func readSections(from io.Reader) (all []Section, err error) {
 	in := bufio.NewScanner(io.LimitReader(from, maxText))
 	in.Buffer(nil, maxLine)
@@ -154,13 +154,13 @@ func keyOf(text string, number int) string {
 	return fmt.Sprint("line ", number)
 }
 
-// copiesFolder is below the directory of the embedded server. It has a copy of each bucket, in a text form that no damage
-// to the server's own files reaches.
+// copiesFolder is below the directory of the embedded server. It has a copy of each bucket, in a text form that no
+// damage to the server's own files reaches.
 const copiesFolder = "copies"
 
 func copyPath(dir, bucket string) string { return filepath.Join(dir, copiesFolder, bucket+".txt") }
 
-// readCopy reads a bucket's copy, as one section. A file that is not there is an empty one whose count is not known.
+// readCopy reads a bucket's copy, as one section. A missing file is an empty section with an unknown count.
 func readCopy(path string) (Section, error) {
 	one := Section{Records: -1}
 	f, err := os.Open(path)
@@ -180,7 +180,7 @@ func readCopy(path string) (Section, error) {
 	return one, err
 }
 
-// writeCopy puts a file in the place of another one, whole or not at all.
+// writeCopy replaces a file, whole or not at all.
 func writeCopy(path string, s Section) (err error) {
 	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -215,8 +215,8 @@ func syncDir(dir string) error {
 	return d.Sync()
 }
 
-// Copies reads the copies of all buckets below the directory of an embedded server, which may be running. They are at most
-// [CopyDelay] behind it.
+// Copies reads the copies of all buckets below the directory of an embedded server, which may be running. They are at
+// most [CopyDelay] behind it.
 func Copies(dir string) (all []Section, err error) {
 	paths, err := filepath.Glob(copyPath(dir, "*"))
 	if err != nil || len(paths) == 0 {
@@ -240,10 +240,10 @@ func WriteSections(to io.Writer, all []Section) error {
 	return err
 }
 
-// ReadSections reads what WriteSections has written. Lines that are damaged are left out, and named in their section.
+// ReadSections reads the text of WriteSections. It leaves out damaged lines and names them in their section.
 func ReadSections(from io.Reader) ([]Section, error) { return readSections(from) }
 
-// Problems says what is wrong with a section by its own account.
+// Problems returns what is wrong with a section by its own account.
 func (s *Section) Problems() (all []string) {
 	for _, d := range s.Damaged {
 		all = append(all, fmt.Sprintf("%s: %s is damaged", cmp.Or(s.Bucket, "a bucket"), d))
@@ -254,13 +254,13 @@ func (s *Section) Problems() (all []string) {
 	return all
 }
 
-// CopyDelay is how long a change waits for its copy, together with others that come meanwhile; with a bucket that takes long
-// to write, [copyRest] times as long as that.
+// CopyDelay is how long a change waits for its copy, together with others that come meanwhile; with a bucket that takes
+// long to write, [copyRest] times as long as that.
 const CopyDelay = 200 * time.Millisecond
 
 const copyRest = 20
 
-// copyAgain is between attempts to write a copy that failed.
+// copyAgain is the pause between attempts to write a copy.
 const copyAgain = 5 * time.Second
 
 // copyAll keeps the copy of an embedded server's bucket, or an external one's count, up to date.
@@ -319,7 +319,7 @@ func (b *Bucket[T]) copyAll() {
 	}
 }
 
-// section is the bucket as it is stored, and whether that differs from the last copy.
+// section returns the bucket as it is stored, and whether that differs from the last copy.
 func (b *Bucket[T]) section() (s Section, changed bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -337,7 +337,7 @@ func (b *Bucket[T]) section() (s Section, changed bool) {
 	select {
 	case <-b.synced:
 	default:
-		return s, false // what there is may not all be known yet
+		return s, false // not everything may be known yet
 	}
 	slices.SortFunc(s.Rows, func(a, b Row) int { return strings.Compare(a.Key, b.Key) })
 	return s, b.version(s) != b.copied
@@ -368,7 +368,7 @@ func (s *Store) count(bucket string, c counted) error {
 	return err
 }
 
-// counted reads what count has noted. What cannot be read is not known.
+// counted reads the note of count. An unreadable one counts as unknown.
 func (s *Store) counted(ctx context.Context, bucket string) counted {
 	unknown := counted{Records: -1}
 	kv, err := s.keyValue(ctx, counts)
@@ -388,7 +388,7 @@ func (s *Store) counted(ctx context.Context, bucket string) counted {
 	return c
 }
 
-// Export is everything that is in force, of all buckets that are open.
+// Export returns everything that is in force, of all open buckets.
 func (s *Store) Export() (all []Section) {
 	s.mu.Lock()
 	buckets := s.buckets
@@ -399,8 +399,8 @@ func (s *Store) Export() (all []Section) {
 	return all
 }
 
-// Import stores records of an export in the buckets that are open, each in the place of the one of its key. It tells how many
-// it has stored; the error names those that it has not.
+// Import stores records of an export in the open buckets, each in the place of the one with its key. It returns how
+// many it has stored; the error names those that it has not.
 func (s *Store) Import(ctx context.Context, all []Section) (taken int, err error) {
 	s.mu.Lock()
 	buckets := s.buckets

@@ -97,8 +97,8 @@ func filled(t *testing.T) (dir string, want map[string]int) {
 	return dir, want
 }
 
-// Whatever has happened to the files, the store opens with all that is whole anywhere, says what it had to bring back and
-// what it could not, and goes on storing.
+// Whatever has happened to the files, the store opens with all that is whole anywhere, says what it had to bring back
+// and what it could not, and goes on storing.
 func TestDamageIsMendedAndNamed(t *testing.T) {
 	for _, d := range damaged {
 		t.Run(d.name, func(t *testing.T) {

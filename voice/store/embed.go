@@ -19,8 +19,8 @@ import (
 const (
 	tryAgain   = time.Second      // between attempts to get it going again
 	complain   = time.Minute      // between log lines about that
-	stuckTime  = 10 * time.Second // for a bucket to be read, before its files are taken for damaged
-	probeBytes = 256 << 10        // so much room has to be there before it is tried again
+	stuckTime  = 10 * time.Second // bounds the reading of a bucket; beyond, its files are taken for damaged
+	probeBytes = 256 << 10        // room that must be there before another try
 )
 
 // ErrInUse is the error of a directory that another process has.
@@ -40,8 +40,8 @@ func InUse(dir string) bool {
 
 func (s *Store) embedded() bool { return s.cfg.URL == "" }
 
-// embed starts the server in this process. Files that it cannot start with are moved away, and what they had comes back from
-// the copies.
+// embed starts the server in this process. It moves away files that the server cannot start with; their content comes
+// back from the copies.
 func (s *Store) embed() error {
 	dir := s.cfg.Dir
 	if dir == "" {
@@ -74,10 +74,10 @@ func streamFolder(bucket string) string {
 	return filepath.Join(serverFolder, server.DEFAULT_GLOBAL_ACCOUNT, "streams", "KV_"+bucket)
 }
 
-// launch starts a server on the files that there are.
+// launch starts a server on the present files.
 func (s *Store) launch() error {
 	dir := s.cfg.Dir
-	// The index spares the server the reading of its files, and with that the finding of damage.
+	// The index would spare the server reading its files, and so finding damage.
 	indexes, _ := filepath.Glob(filepath.Join(dir, streamFolder("*"), "msgs", "index.db"))
 	for _, path := range indexes {
 		os.Remove(path)
@@ -121,7 +121,7 @@ func (s *Store) halt() {
 	}
 }
 
-// replace moves files of the server away that it cannot use.
+// replace moves files away that the server cannot use.
 func (s *Store) replace(what string, reason error) error {
 	from := filepath.Join(s.cfg.Dir, what)
 	to := filepath.Join(s.cfg.Dir, "damaged-"+time.Now().UTC().Format("20060102-150405.000"), what)
@@ -138,7 +138,7 @@ func (s *Store) replace(what string, reason error) error {
 	return nil
 }
 
-// InProcessConn implements nats.InProcessConnProvider with the server of the moment.
+// InProcessConn implements nats.InProcessConnProvider with the present server.
 func (s *Store) InProcessConn() (net.Conn, error) {
 	s.mu.Lock()
 	srv := s.server
@@ -164,7 +164,7 @@ func (s *Store) probe() error {
 	return f.Sync()
 }
 
-// fails notes that the server of a launch has not stored something: after one write that failed it stores nothing any more.
+// fails notes that the server of a launch has not stored something: after one failed write it stores nothing any more.
 func (s *Store) fails(launch int) {
 	s.mu.Lock()
 	same := launch == s.launches
@@ -180,7 +180,7 @@ func (s *Store) launched() int {
 	return s.launches
 }
 
-// tend gets the server going again whenever it can store nothing any more, as after a disk that was full.
+// tend restarts the server whenever it can store nothing any more, as after a full disk.
 func (s *Store) tend() {
 	for {
 		select {
@@ -194,7 +194,7 @@ func (s *Store) tend() {
 	}
 }
 
-// mend starts the server anew, as soon as there is room. first is done while it is down.
+// mend restarts the server as soon as there is room. It calls first while the server is down.
 func (s *Store) mend(first func() error) {
 	s.halt()
 	began, said, launches := time.Now(), time.Time{}, 0
@@ -232,15 +232,15 @@ func (s *Store) mend(first func() error) {
 	s.mu.Lock()
 	s.trouble = nil
 	s.mu.Unlock()
-	select { // what failed before says nothing of now
+	select { // earlier failures say nothing now
 	case <-s.sick:
 	default:
 	}
 	s.cfg.Log.Info("the state server runs again", "where", s.where, "after", time.Since(began).Round(time.Millisecond))
 }
 
-// adopt makes the server take back streams whose description is damaged: it leaves them out otherwise, with all that they
-// have. It has to be called once the server runs, before any bucket is opened.
+// adopt makes the server take back streams with a damaged description, which it would leave out with all their records.
+// Call it once the server runs, before any bucket is opened.
 func (s *Store) adopt(ctx context.Context) error {
 	folders, _ := filepath.Glob(filepath.Join(s.cfg.Dir, streamFolder(prefix+"*")))
 	var left []string
@@ -263,7 +263,7 @@ func (s *Store) adopt(ctx context.Context) error {
 	return s.launch()
 }
 
-// serverLog passes on what the embedded server says.
+// serverLog passes on the embedded server's log.
 type serverLog struct {
 	log   logger
 	last  atomic.Pointer[string] // of its complaints
@@ -279,10 +279,10 @@ type logger interface {
 func (l *serverLog) complain(format string, v []any) {
 	text := fmt.Sprintf(format, v...)
 	l.last.Store(&text)
-	if strings.Contains(text, "failed to store") { // those who ask for that get no answer, and would wait for one
+	if strings.Contains(text, "failed to store") { // its callers get no answer, and would wait for one
 		l.ill()
 	}
-	l.log.Warn("state server: " + text) // what it means to us is said apart
+	l.log.Warn("state server: " + text) // the consequences are logged apart
 }
 
 func (l *serverLog) Noticef(format string, v ...any) { l.log.Debug(fmt.Sprintf(format, v...)) }

@@ -15,8 +15,8 @@ import (
 	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
-// small runs the test once more with a small file system of its own, which ends with that process, and returns its folder in
-// there.
+// small runs the test once more with a small file system of its own, which ends with that process, and returns its
+// folder in there.
 func small(t *testing.T) (dir string) {
 	t.Helper()
 	if dir := os.Getenv("EARSHOT_STORE_SMALL"); dir != "" {
@@ -55,8 +55,8 @@ func fill(t *testing.T, dir string) {
 	}
 }
 
-// A full disk loses nothing that was acknowledged, holds what is changed meanwhile, says so, and is over within ten seconds of
-// there being room; a second time, too.
+// A full disk loses nothing that was acknowledged, holds what is changed meanwhile, says so, and is over within ten
+// seconds of there being room; a second time, too.
 func TestAFullDisk(t *testing.T) {
 	dir := small(t)
 	if dir == "" {

@@ -109,8 +109,8 @@ func TestNothingAcknowledgedIsLostByKilling(t *testing.T) {
 	}
 }
 
-// live runs a child from the write acked on and returns how many are acknowledged when it ends. One that is to be killed
-// is, after a while, at any point of its life.
+// live runs a child from the write acked on and returns how many are acknowledged when it ends. One that is to be
+// killed is, after a while, at any point of its life.
 func live(t *testing.T, dir string, acked int, kill bool, r *rand.Rand) int {
 	t.Helper()
 	c := start(t, dir, acked)

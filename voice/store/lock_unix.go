@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// lock keeps a second process out of the directory, whose files would be destroyed by two servers. The system takes it
-// back when the process ends, however it does.
+// lock keeps a second process out of the directory, since two servers would destroy its files. The system takes it back
+// when the process ends, in any way.
 func lock(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {

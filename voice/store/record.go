@@ -33,12 +33,12 @@ const (
 	quarantine = prefix + "quarantine"
 )
 
-// Spec is what a bucket holds.
+// Spec describes a bucket's records.
 type Spec[T any] struct {
 	Name    string // one of the constants above
 	Version int    // of the records' form, from 1; to be raised when an older program could not read them
-	// Check tells what is wrong with a record beyond its form; nil checks nothing. What it refuses is set aside when it
-	// comes from the server, and not taken when it comes from here.
+	// Check returns what is wrong with a record, beyond its form; nil checks nothing. A record that it refuses is set
+	// aside when it comes from the server, and not taken when it comes from here.
 	Check func(key string, v *T) error
 	// Upgrade reads the data of an older version; nil cannot.
 	Upgrade func(version int, data []byte) (T, error)
@@ -55,10 +55,10 @@ func (e *envelope) sum(key string) string {
 	return checksum(key, " ", strconv.Itoa(e.Version), " ", string(e.Data))
 }
 
-// errDamaged is a record that is not what was written.
+// errDamaged is the error of a record that has changed since it was written.
 var errDamaged = errors.New("its checksum is wrong: it is damaged")
 
-// errNewer is a record of a later program. It is not broken, and other nodes may live by it.
+// errNewer is the error of a record of a later program. It is not broken, and other nodes may live by it.
 var errNewer = errors.New("it was written by a later version of Earshot")
 
 func (s *Spec[T]) encode(key string, v T) ([]byte, error) {
@@ -132,7 +132,7 @@ type Aside struct {
 	Data     []byte    `json:"data"`
 }
 
-// escape makes a key of any text: what NATS does not take is written as = and two hex digits.
+// escape turns any text into a key: characters that NATS does not take become = and two hex digits.
 func escape(key string) (string, error) {
 	if key == "" || len(key) > MaxKey {
 		return "", fmt.Errorf("a key has 1 to %d bytes, not %d", MaxKey, len(key))
@@ -152,7 +152,7 @@ func safe(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '-' || c == '_'
 }
 
-// unescape undoes escape, of exactly what escape writes.
+// unescape undoes escape, and nothing else.
 func unescape(s string) (key string, ok bool) {
 	var out []byte
 	for i := 0; i < len(s); i++ {

@@ -1,11 +1,11 @@
 // Package store keeps the state that outlives the process: mutes, persistent groups, speakers and declarations, in
-// key-value buckets of NATS JetStream. Either a server without any network listener runs in this process, with its files
-// below the data directory, or an existing NATS is used, whose other clients may be other Earshots. There is one code
-// path for both.
+// key-value buckets of NATS JetStream. Either a server without any network listener runs in this process, with its
+// files below the data directory, or an existing NATS is used, whose other clients may be other Earshots. There is one
+// code path for both.
 //
-// It promises that what it has acknowledged survives the death of the process at any moment; that a record which cannot
-// be read is set aside and reported, and never lost; and that while the server cannot be reached, everything that was
-// known stays known, what is changed meanwhile is kept and stored later, and [Store.Health] says so.
+// It promises that acknowledged changes survive the death of the process at any moment; that an unreadable record is
+// set aside and reported, and never lost; and that while the server cannot be reached, everything known stays known,
+// changes are kept and stored later, and [Store.Health] says so.
 package store
 
 import (
@@ -37,7 +37,7 @@ type Config struct {
 	Certificate    string // files of our own certificate, where the server asks for one
 	Key            string
 	Look           bool // change nothing: neither store, nor count, nor set aside
-	Replicas       int  // of buckets that are made in a cluster; 0 is 1
+	Replicas       int  // of new buckets in a cluster; 0: 1
 
 	Log *slog.Logger // nil: slog.Default()
 }
@@ -48,10 +48,11 @@ const (
 	attemptTime = 5 * time.Second  // for one request
 	firstPause  = 100 * time.Millisecond
 	longPause   = 5 * time.Second // between attempts, at last
-	marksTime   = 24 * time.Hour  // how long other nodes may still need to learn that a record was deleted
+	marksTime   = 24 * time.Hour  // how long other nodes may still need to learn of a deletion
 )
 
-// Store is a connection to the state. Open buckets on it with [OpenBucket]; its methods may be called from any goroutine.
+// Store is a connection to the state. Open buckets on it with [OpenBucket]; its methods may be called from any
+// goroutine.
 type Store struct {
 	cfg    Config
 	where  string
@@ -72,10 +73,10 @@ type Store struct {
 	trouble  error          // why it cannot be started again
 	buckets  []bucket
 	lost     time.Time           // when the connection broke; zero while there is one
-	aside    map[string]struct{} // what was set aside since the start
-	damage   []string            // what was found to be missing or damaged since the start
-	restored int                 // records of that which came back
-	missing  int                 // and which did not
+	aside    map[string]struct{} // records set aside since the start
+	damage   []string            // parts found missing or damaged since the start
+	restored int                 // of these, records that came back
+	missing  int                 // and those that did not
 }
 
 // bucket is what the store needs of a [Bucket] of any type.
@@ -109,7 +110,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 		nats.MaxReconnects(-1),
 		nats.ReconnectWait(firstPause),
 		nats.ReconnectJitter(firstPause, firstPause),
-		nats.ReconnectBufSize(-1), // what cannot be sent now must fail now; we keep it ourselves
+		nats.ReconnectBufSize(-1), // a write that cannot go now must fail now; we keep it ourselves
 		nats.IgnoreAuthErrorAbort(),
 		nats.PingInterval(10 * time.Second),
 		nats.MaxPingsOutstanding(2),
@@ -151,7 +152,7 @@ func Open(ctx context.Context, cfg Config) (_ *Store, err error) {
 	return s, nil
 }
 
-// external makes the options of a connection to somebody else's server. where names it without secrets.
+// external makes the options of a connection to an external server. where names it without secrets.
 func external(cfg *Config) (target, where string, options []nats.Option, err error) {
 	var hosts []string
 	for raw := range strings.SplitSeq(cfg.URL, ",") {
@@ -180,22 +181,22 @@ func external(cfg *Config) (target, where string, options []nats.Option, err err
 	return cfg.URL, strings.Join(hosts, ","), options, nil
 }
 
-// hopeTime is how long Close waits for a server that stores nothing.
+// hopeTime bounds Close's wait for a server that stores nothing.
 const hopeTime = 3 * time.Second
 
-// LostError is what was in force and is lost, since it could not be stored.
+// LostError names changes that were in force and are lost, since they could not be stored.
 type LostError struct {
 	Where   string
-	Changes []string // each a bucket, a key and what was to be done
+	Changes []string // each a bucket, a key and the change
 	Problem string
 }
 
-// Error names every change, for whoever has to make them again.
+// Error names every change, so that a person can make them again.
 func (e *LostError) Error() string {
 	return fmt.Sprintf("%d changes are lost, since they could not be stored on %s (%s): %s", len(e.Changes), e.Where, e.Problem, strings.Join(e.Changes, "; "))
 }
 
-// Close writes what waits, until ctx is done, and ends everything. What could not be written is a [LostError].
+// Close writes the waiting changes, until ctx is done, and ends everything. A [LostError] has the rest.
 func (s *Store) Close(ctx context.Context) error {
 	s.flush(ctx)
 	problem := s.Health().Problem
@@ -276,7 +277,7 @@ func (s *Store) reconnected(*nats.Conn) {
 	}
 }
 
-// Health is how the state fares.
+// Health says how the state fares.
 type Health struct {
 	OK      bool
 	Where   string    // the server, without secrets
@@ -285,13 +286,13 @@ type Health struct {
 	Waiting int       // changes that are in force but not stored yet
 	Aside   int       // records set aside since the start
 
-	// Of what the start found missing or damaged.
+	// Damage that the start found.
 	Restored int      // records that came back, from a copy or from memory
 	Missing  int      // records that did not
 	Damage   []string // a line each, the first of them
 }
 
-// Health tells how the state fares. Records that were set aside do not make it bad: they were reported.
+// Health returns how the state fares. Records that were set aside do not make it bad: they were reported.
 func (s *Store) Health() Health {
 	s.mu.Lock()
 	h := Health{Where: s.where, Aside: len(s.aside)}
@@ -315,11 +316,10 @@ func (s *Store) Health() Health {
 	return h
 }
 
-// maxDamage is how many lines about damage are kept.
+// maxDamage bounds the lines about damage that are kept.
 const maxDamage = 20
 
-// found notes what was damaged or missing in a bucket: keys of those that came back, and how many did not, with what is
-// known of them.
+// found notes damage of a bucket: the keys of records that came back, and how many did not, with hints about them.
 func (s *Store) found(bucket string, back []string, missing int, hints []string) {
 	if len(back) == 0 && missing == 0 {
 		return

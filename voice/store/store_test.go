@@ -283,7 +283,8 @@ func TestUnreadableRecordsAreSetAside(t *testing.T) {
 			}
 			for key := range bad {
 				testkit.Until(t, key+" is gone from its place", func() bool { return onServer(t, s, key) == "" })
-				testkit.Until(t, key+" is in the log", func() bool { return strings.Contains(log.String(), key) }) // which comes last
+				// Which comes last.
+				testkit.Until(t, key+" is in the log", func() bool { return strings.Contains(log.String(), key) })
 			}
 			if h := s.Health(); h.Aside != len(bad) || !h.OK {
 				t.Errorf("health %+v", h)

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Verb is what a group request wants.
+// Verb is the kind of a group request.
 type Verb uint8
 
 // The verbs.
@@ -25,8 +25,7 @@ const (
 	Delete
 )
 
-// Edits tells whether the verb belongs to the group-edit extension, which is
-// negotiated apart from groups.
+// Edits tells whether the verb belongs to the group-edit extension, which is negotiated apart from groups.
 func (v Verb) Edits() bool { return v >= Rename && v <= Delete }
 
 var verbs = [...]string{
@@ -34,10 +33,10 @@ var verbs = [...]string{
 	Move: "MOVE", Rename: "RENAME", Password: "PASSWORD", Type: "TYPE", Kick: "KICK", Delete: "DELETE",
 }
 
-// String returns the word that travels.
+// String returns the word of the wire.
 func (v Verb) String() string { return word(verbs[:], v) }
 
-// ParseVerb reads the word that travels. It is false for any other word.
+// ParseVerb reads the word of the wire. It is false for any other word.
 func ParseVerb(word string) (Verb, bool) { return parse[Verb](verbs[:], word) }
 
 // word returns the word of a value, or one that no format has.
@@ -56,8 +55,7 @@ func parse[V ~uint8](words []string, word string) (V, bool) {
 	return V(i), true
 }
 
-// GroupType is how a group's members hear and are heard by others. The zero
-// value is the ordinary one.
+// GroupType says how a group's members hear others and are heard. The zero value is the ordinary one.
 type GroupType uint8
 
 // The types of groups.
@@ -66,24 +64,23 @@ const (
 	OpenGroup                      // others nearby hear and are heard
 	IsolatedGroup                  // nothing goes in or out
 
-	GroupTypes = iota // how many there are
+	GroupTypes = iota // the number of types
 )
 
 var groupTypes = [GroupTypes]string{NormalGroup: "NORMAL", OpenGroup: "OPEN", IsolatedGroup: "ISOLATED"}
 
-// String returns the word that travels.
+// String returns the word of the wire: NORMAL, OPEN or ISOLATED.
 func (t GroupType) String() string { return word(groupTypes[:], t) }
 
-// ParseGroupType reads the word that travels. It is false for any other word.
+// ParseGroupType reads the word of the wire: NORMAL, OPEN or ISOLATED. It is false for any other word.
 func ParseGroupType(word string) (GroupType, bool) { return parse[GroupType](groupTypes[:], word) }
 
-// GroupRequest is a request about groups. Which fields it uses depends on the
-// verb. Nothing but the form has been checked: names and passwords have to be
-// held against [ValidGroupName] and [ValidPassword].
+// GroupRequest is a request about groups. Its verb says which fields it uses. Only its form has been checked: names and
+// passwords have still to pass [ValidGroupName] and [ValidPassword].
 type GroupRequest struct {
 	Verb       Verb
 	Group      uuid.UUID
-	Out        bool // of MOVE: out of every group, and Group means nothing
+	Out        bool // of MOVE: out of every group; Group means nothing then
 	Player     uuid.UUID
 	Type       GroupType
 	Persistent bool
@@ -91,15 +88,14 @@ type GroupRequest struct {
 	Password   string // empty is none; of PASSWORD [Garbled] where it could not be read
 }
 
-// Garbled stands for a new password that could not be read. [ValidPassword]
-// refuses it, so that it cannot be taken for none, which would open the group.
+// Garbled stands for a new password that could not be read. [ValidPassword] refuses it, so that it cannot be taken for
+// none, which would open the group.
 const Garbled = "\xff"
 
-// Code is what became of a group request.
+// Code is the result of a group request.
 type Code uint8
 
-// The codes. AlreadyInvited and InboxFull are this product's addition, which a
-// client that does not know them ignores.
+// The codes. AlreadyInvited and InboxFull are this product's addition, which a client that does not know them ignores.
 const (
 	OK Code = iota
 	Disabled
@@ -129,10 +125,10 @@ var codes = [...]string{
 	AlreadyInvited: "ALREADY_INVITED", InboxFull: "INBOX_FULL",
 }
 
-// String returns the word that travels.
+// String returns the word of the wire.
 func (c Code) String() string { return word(codes[:], c) }
 
-// ParseCode reads the word that travels. It is false for any other word.
+// ParseCode reads the word of the wire. It is false for any other word.
 func ParseCode(word string) (Code, bool) { return parse[Code](codes[:], word) }
 
 // GroupResult answers one request, on the connection that made it.
@@ -141,7 +137,7 @@ type GroupResult struct {
 	Code Code
 }
 
-// GroupCaps is what the reader may do with groups.
+// GroupCaps says what the reader may do with groups.
 type GroupCaps struct{ Use, Create, Admin, Invite bool }
 
 // GroupRow is one group.
@@ -150,12 +146,12 @@ type GroupRow struct {
 	Type       GroupType
 	Locked     bool // has a password
 	Persistent bool
-	Owner      uuid.UUID // zero: nobody, or nobody of whom the reader may know
+	Owner      uuid.UUID // zero: nobody, or nobody whom the reader may know about
 	Name       string
 }
 
 // GroupMember says that a player is in a group.
 type GroupMember struct{ Group, Player uuid.UUID }
 
-// MaxInvitations is how many wait for one player at most.
+// MaxInvitations bounds the invitations that wait for one player.
 const MaxInvitations = 8

@@ -1,13 +1,13 @@
 // Package talk has voice's own words: how loudly somebody speaks, what groups are and what can be asked of them, who is
 // muted, and what names and reasons may look like.
 //
-// It promises to know of no client, no socket and no format. A word that travels is the same in every format that has
-// words; how it travels is the format's.
+// It promises to know of no client, no socket and no format. A word is the same in every format that has words; the
+// format decides how it travels.
 package talk
 
 import "github.com/google/uuid"
 
-// Tier is how loudly somebody speaks. The zero value is the ordinary one.
+// Tier says how loudly somebody speaks. The zero value is the ordinary one.
 type Tier uint8
 
 // The tiers.
@@ -17,8 +17,8 @@ const (
 	Shout
 )
 
-// tiers says all that is said of a tier. One more tier is a row more, beside its constant: parsers, rosters, settings of
-// loudness and what clients are told go by this table.
+// tiers has everything about a tier. One more tier is one more row and its constant: parsers, rosters, settings of
+// loudness and the news for clients go by this table.
 var tiers = [...]struct {
 	word  string
 	doing string
@@ -28,10 +28,10 @@ var tiers = [...]struct {
 	Shout:   {"shout", "shouting"},
 }
 
-// Tiers is how many there are.
+// Tiers is the number of tiers.
 const Tiers = len(tiers)
 
-// String returns the word that travels.
+// String returns the word of the wire.
 func (t Tier) String() string {
 	if int(t) < len(tiers) {
 		return tiers[t].word
@@ -39,8 +39,8 @@ func (t Tier) String() string {
 	return "unknown"
 }
 
-// Doing returns what somebody does who uses the tier: "whispering". It is empty for the ordinary tier, since whoever
-// speaks as always does nothing that has to be told.
+// Doing returns what somebody in the tier does: "whispering". It is empty for the ordinary tier, since ordinary speech
+// needs no mention.
 func (t Tier) Doing() string {
 	if int(t) < len(tiers) {
 		return tiers[t].doing
@@ -48,7 +48,7 @@ func (t Tier) Doing() string {
 	return ""
 }
 
-// ParseTier reads the word that travels. It is false for any other word.
+// ParseTier reads the word of the wire. It is false for any other word.
 func ParseTier(word string) (Tier, bool) {
 	for t := range tiers {
 		if tiers[t].word == word {
@@ -58,7 +58,7 @@ func ParseTier(word string) (Tier, bool) {
 	return 0, false
 }
 
-// MuteKind is who is muted.
+// MuteKind says who is muted.
 type MuteKind uint8
 
 // The kinds, as numbered on the wire.
@@ -85,9 +85,9 @@ func (s TierSet) With(t Tier) TierSet { return s | 1<<t }
 // Has tells whether a tier is in the set.
 func (s TierSet) Has(t Tier) bool { return s>>t&1 != 0 }
 
-// Offer is what clients are shown of the tiers. It is not to be changed.
+// Offer is what clients are shown of the tiers. It must not be changed.
 type Offer struct {
-	Tiers TierSet // that the server offers besides the ordinary one
+	Tiers TierSet // that the server offers, the ordinary one apart
 	Texts
 }
 
@@ -97,10 +97,10 @@ type Speaker struct {
 	Name string    // see [ValidSpeakerName]; it never tells channels apart
 }
 
-// MaxSpeakers is how many one client is told of.
+// MaxSpeakers bounds the speakers that one client is told of.
 const MaxSpeakers = 32
 
-// Speakers is what one or many clients are shown of the speakers. It is not to be changed.
+// Speakers is one or many clients' view of the speakers. It must not be changed.
 type Speakers struct {
 	List []Speaker // at most MaxSpeakers
 	Texts

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Every word that travels is one of its kind, is read back as what it was, and in no other spelling; what is none has none.
+// Every word that travels is one of its kind, is read back as what it was, and in no other spelling; what is none has
+// none.
 func TestWords(t *testing.T) {
 	words(t, "tier", Tiers, ParseTier)
 	words(t, "group type", GroupTypes, ParseGroupType)

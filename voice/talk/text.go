@@ -17,8 +17,7 @@ const (
 // ValidGroupName tells whether a group may be called s.
 func ValidGroupName(s string) bool { return ordinary(s, MaxGroupName) && !blank(s) }
 
-// ValidPassword tells whether s can be a group's password. Unlike a name it may
-// be blank.
+// ValidPassword tells whether s can be a group's password. Unlike a name it may be blank.
 func ValidPassword(s string) bool { return ordinary(s, MaxPassword) }
 
 // ValidSpeakerName tells whether a speaker may be called s.
@@ -27,9 +26,8 @@ func ValidSpeakerName(s string) bool { return ordinary(s, MaxSpeakerName) && !bl
 // ValidReason tells whether s can be the reason of a mute.
 func ValidReason(s string) bool { return ordinary(s, MaxReason) && !blank(s) }
 
-// ordinary is the rule that all of these share: 1 to max characters, none of
-// them a control or format character or the section sign. Where Java speaks of
-// unpaired surrogates, here the text is not valid UTF-8.
+// ordinary checks the rule that all of these share: 1 to max characters, none of them a control or format character or
+// the section sign. Where Java speaks of unpaired surrogates, here the text is not valid UTF-8.
 func ordinary(s string, max int) bool {
 	if s == "" || len(s) > 3*max || !utf8.ValidString(s) || Units(s) > max {
 		return false
@@ -44,8 +42,7 @@ func ordinary(s string, max int) bool {
 
 func blank(s string) bool { return strings.TrimSpace(s) == "" }
 
-// Units counts the UTF-16 code units of s, which is what the protocol calls
-// characters.
+// Units counts the UTF-16 code units of s, which the protocol calls characters.
 func Units(s string) int {
 	n := 0
 	for _, r := range s {

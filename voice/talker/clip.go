@@ -13,12 +13,12 @@ const (
 	Clips     = 10
 	ClipEvery = 300 * time.Millisecond
 
-	// ClipStarts is how many clips may begin in a second, with one second of burst: a choice, so that nobody makes
+	// ClipStarts bounds the clips that begin in a second, with one second of burst: a choice, so that nobody makes
 	// listeners keep a decoder for each of hundreds.
 	ClipStarts = 20
 )
 
-// clips are a client's clips and what they may cost. It belongs to the client's reader.
+// clips holds a client's clips and their budgets. It belongs to the client's reader.
 type clips struct {
 	alone  bool   // one at a time
 	rate   int    // of one
@@ -26,7 +26,7 @@ type clips struct {
 	starts budget.Budget
 	slots  []slot // as many as go on at once; made with the first
 
-	// over has the streams that were replaced last: what still comes of them is no new clip.
+	// over has the last replaced streams: later frames of these are no new clip.
 	over [2 * Clips]int64
 	next int
 }
@@ -51,7 +51,7 @@ func (c *clips) most() int {
 	return Clips
 }
 
-// quiet is how long a clip has sent nothing when it is taken for ended.
+// quiet is the silence after which a clip counts as ended.
 const quiet = 200 * time.Millisecond
 
 // admit finds the slot of a frame's stream, or says why the frame is dropped.
@@ -84,7 +84,7 @@ func (c *clips) admit(now time.Time, stream int64) (*slot, Drop) {
 			return nil, ClipOver
 		}
 	}
-	// A clip that comes too soon begins late instead of never: the way here may have brought two nearer together than
+	// A clip that comes too soon begins late instead of never: the network may have brought two nearer together than
 	// they were sent.
 	if c.alone && now.Sub(oldest.began) < ClipEvery || !c.starts.Take(now, 1) {
 		return nil, ClipStart

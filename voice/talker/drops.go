@@ -8,8 +8,8 @@ import (
 // Drop says why a frame of a client was not routed.
 type Drop uint8
 
-// The reasons, in the order of the checks, first those of the microphone. Those from BadLength to BadOpus, and BadKind, are
-// for what no proper client sends.
+// The reasons, in the order of the checks, first those of the microphone. Those from BadLength to BadOpus, and BadKind,
+// are for frames that no proper client sends.
 const (
 	BadLength Drop = iota
 	BadStream
@@ -20,8 +20,8 @@ const (
 	NoPose    // it is not known where the player is
 	BadKind
 	ClipRate     // over the soundboard's budget
-	ClipStart    // of a clip that comes too soon after another one, or of one of too many
-	ClipOver     // of a clip that another one has taken the place of
+	ClipStart    // of a clip too soon after another one, or of one of too many
+	ClipOver     // of a clip that another one has replaced
 	ClipsOff     // the soundboard is switched off
 	ClipsRefused // the player may not use it
 	Silenced     // the server has muted the player
@@ -46,7 +46,7 @@ func (d Drop) String() string {
 
 // Stats count what all clients sent. The zero value is ready.
 type Stats struct {
-	Frames    atomic.Uint64 // that have been seen to, whatever became of them
+	Frames    atomic.Uint64 // that have been handled, in any way
 	Delivered atomic.Uint64 // frames handed to listeners
 	Drops     [numDrops]atomic.Uint64
 }
@@ -54,7 +54,7 @@ type Stats struct {
 // NoticeEvery is the least time between two notices for one reason.
 const NoticeEvery = 5 * time.Second
 
-// Reason is why a player is told that nobody hears something.
+// Reason says why a player is told that nobody hears something.
 type Reason uint8
 
 // The reasons.
@@ -66,7 +66,7 @@ const (
 	numReasons
 )
 
-// String is the reason in a sentence for players.
+// String returns the reason in a sentence for players.
 func (r Reason) String() string {
 	return [numReasons]string{
 		"The soundboard is switched off on this server", "You may not use the soundboard here", "Your voice is muted by the server",

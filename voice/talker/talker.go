@@ -1,5 +1,5 @@
-// Package talker is what one member of voice sends, whatever client it comes by: each frame of the microphone and of
-// clips is checked, rationed, counted and handed to whoever hears it, and what the player wants of the hub is passed on.
+// Package talker is what one member of voice sends, from any kind of client: it checks, rations and counts each frame
+// of the microphone and of clips and hands it to the listeners, and passes the player's wishes on to the hub.
 //
 // It promises that nothing a client sends costs more than its budget, that everything thrown away is counted with its
 // reason, and that it knows of no socket and no format.
@@ -22,11 +22,11 @@ import (
 const (
 	FramesPerSecond = 60 // of the microphone, with one second of burst; the excess is dropped
 
-	// FloodTime bounds the excess of frames: what the budget has in this time at once, and as much again with the time;
-	// more is a [Flood]. It is longer than any line may be silent, so that nothing that a line has held up is so much.
+	// FloodTime bounds the excess of frames: the budget of this time at once, and as much again with the time; more is
+	// a [Flood]. It is longer than any line may be silent, so that no delayed burst is that large.
 	FloodTime = 30 * time.Second
 
-	// BadFrames of those that no proper client sends, within BadTime, are too many.
+	// BadFrames bounds the frames within BadTime that no proper client sends.
 	BadFrames = 100
 	BadTime   = 10 * time.Second
 
@@ -34,37 +34,37 @@ const (
 	GroupEvery = 200 * time.Millisecond
 )
 
-// Flood is the error of a frame that is one too many of what is dropped already; the client is to be ended.
+// Flood is the error of one dropped frame too many; the client is to be ended.
 type Flood struct{ What string }
 
 func (f *Flood) Error() string { return "too many " + f.What }
 
-// TooManyBad is the error of the last of too many frames that no proper client sends; the client is to be ended.
+// TooManyBad is the error of one frame too many that no proper client sends; the client is to be ended.
 type TooManyBad struct{ Last Drop }
 
 func (b *TooManyBad) Error() string {
 	return fmt.Sprintf("too many bad frames, the last for its %s", b.Last)
 }
 
-// Config is what all talkers share.
+// Config holds what all talkers share.
 type Config struct {
 	Hub    *hub.Hub
 	Stats  *Stats
-	OpusOK func(opus []byte) bool // what passes as one frame of speech
+	OpusOK func(opus []byte) bool // tells whether a packet passes as one frame of speech
 
 	Speakers Speakers // nil: there are none
 
-	// Notice has a player told, on the action bar, why nobody hears what the player sends: at most once per NoticeEvery
-	// and reason. It must not block. nil tells nobody.
+	// Notice tells a player, on the action bar, why nobody hears them: at most once per NoticeEvery and reason. It must
+	// not block. nil tells nobody.
 	Notice func(player uuid.UUID, why Reason)
 
-	// Rate is how many frames of the microphone a second each may send, for what measures; 0 is FramesPerSecond.
+	// Rate bounds the frames a second of each microphone, for measurements; 0: FramesPerSecond.
 	Rate int
 }
 
-// Speakers is what talkers need of the speaker channels.
+// Speakers is the part of the speaker channels that talkers need.
 type Speakers interface {
-	// Mic takes a frame of a microphone that has passed all checks, for the channels that carry it.
+	// Mic takes a checked frame of a microphone, for the channels that carry it.
 	Mic(from *route.Member, stream, seq int64, opus []byte)
 }
 
@@ -97,7 +97,7 @@ func New(cfg Config, m *hub.Member) *Talker {
 // OneClip restricts the talker to one clip at a time, whose starts are [ClipEvery] apart.
 func (t *Talker) OneClip() { t.clips.init(t.cfg.Rate, true) }
 
-// Player returns whose talker it is.
+// Player returns the talker's player.
 func (t *Talker) Player() *world.Player { return t.member.Player }
 
 // SetDeafened records whether the player wants to hear.
@@ -170,7 +170,7 @@ func (t *Talker) Clip(stream, seq int64, opus []byte) error {
 	return nil
 }
 
-// Bad counts a frame that is none in the client's format. The error is as that of Mic.
+// Bad counts a frame that is none in the client's format. It fails as Mic does.
 func (t *Talker) Bad(why Drop) error {
 	defer t.seen()
 	return t.discard(time.Now(), why)
@@ -178,7 +178,7 @@ func (t *Talker) Bad(why Drop) error {
 
 func (t *Talker) seen() { t.cfg.Stats.Frames.Add(1) }
 
-// route sends a frame that has passed the checks to whoever hears it.
+// route sends a checked frame to its listeners.
 func (t *Talker) route(src *route.Source, stream, seq int64, opus []byte) {
 	n, outcome := src.Send(t.cfg.Hub.Table(), stream, seq, opus)
 	switch outcome {
@@ -204,7 +204,7 @@ func (t *Talker) route(src *route.Source, stream, seq int64, opus []byte) {
 
 func (t *Talker) drop(why Drop) { t.cfg.Stats.Drops[why].Add(1) }
 
-// refuse drops a frame and has the player told why.
+// refuse drops a frame and tells the player why.
 func (t *Talker) refuse(now time.Time, why Drop, reason Reason) {
 	t.drop(why)
 	if t.cfg.Notice != nil && now.Sub(t.told[reason]) >= NoticeEvery {
@@ -227,7 +227,7 @@ func (t *Talker) discard(now time.Time, why Drop) error {
 	return nil
 }
 
-// ration is a budget of frames, and how many may be in excess of it.
+// ration is a budget of frames with a bound for the excess.
 type ration struct {
 	budget.Budget
 	excess budget.Budget

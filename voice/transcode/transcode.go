@@ -1,6 +1,6 @@
-// Package transcode makes Opus packets of sound files of every kind that soundfile reads, whatever their rate and number
-// of channels. It promises that whoever plays them waits for neither disk nor codec, since both work ahead in a goroutine
-// of their own, and that a file costs a bounded amount of memory however long it is.
+// Package transcode makes Opus packets of sound files of every kind that soundfile reads, whatever their rate and
+// number of channels. It promises that playing them waits for neither disk nor codec, since both work ahead in a
+// goroutine of their own, and that a file costs a bounded amount of memory however long it is.
 package transcode
 
 import (
@@ -114,10 +114,10 @@ func (s *Sound) run(src io.ReadSeekCloser, f *soundfile.File, enc *opus.Encoder,
 	}
 }
 
-// Length returns how long the file is, once through, or 0 where that is not known.
+// Length returns the length of the file, once through, or 0 where that is not known.
 func (s *Sound) Length() time.Duration { return s.length }
 
-// Next appends the next packet to dst. Nothing is appended where the disk or the codec is late, and [io.EOF] is the end.
+// Next appends the next packet to dst. It appends nothing where the disk or the codec is late, and [io.EOF] is the end.
 func (s *Sound) Next(dst []byte) ([]byte, error) {
 	select {
 	case packet, ok := <-s.ready:
@@ -133,7 +133,7 @@ func (s *Sound) Next(dst []byte) ([]byte, error) {
 	}
 }
 
-// Close ends the sound. Its source is closed as soon as a read that is under way has ended, for which nobody waits.
+// Close ends the sound. A read that is under way then closes the source; nobody waits for it.
 func (s *Sound) Close() error {
 	s.once.Do(func() { close(s.quit) })
 	return nil

@@ -105,7 +105,8 @@ func TestEveryKindOfFile(t *testing.T) {
 			if !errors.Is(err, io.EOF) {
 				t.Fatal(err)
 			}
-			if got := float64(len(pcm)) / opus.SampleRate; got < f.seconds-0.001 || got > f.seconds+0.11 { // mp3 is padded, and the last frame filled up
+			// Mp3 is padded, and the last frame filled up.
+			if got := float64(len(pcm)) / opus.SampleRate; got < f.seconds-0.001 || got > f.seconds+0.11 {
 				t.Errorf("%.3f s heard, want %v", got, f.seconds)
 			}
 			if got := level(pcm); math.Abs(got-0.25) > 0.03 {

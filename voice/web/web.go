@@ -1,4 +1,4 @@
-// Package web holds the voice page, built from the TypeScript beside it. Whoever changes the page builds it anew (make web);
+// Package web holds the voice page, built from the TypeScript beside it. After a change build it again (make web);
 // building the program needs no Node.
 package web
 
@@ -10,13 +10,14 @@ import (
 //go:embed all:dist
 var dist embed.FS
 
-// Files are the page's files: index.html, which is never to be cached, and assets/, whose names change with what is in them.
+// Files are the page's files: index.html, which must never be cached, and assets/, whose names change with their
+// contents.
 var Files = sub()
 
 func sub() fs.FS {
 	files, err := fs.Sub(dist, "dist")
 	if err != nil {
-		panic(err) // only for a path that is none
+		panic(err) // only for an invalid path
 	}
 	return files
 }

@@ -1,5 +1,5 @@
-// Package why is the answer to why one player hears another one or does not: what was found, and the sentence for it in parts
-// whose texts can be translated. It is pure; who has the players and the table fills it in.
+// Package why is the answer to why one player hears another one or does not: the findings, and the sentence for it in
+// parts whose texts can be translated. It is pure; the owner of the players and of the table fills it in.
 package why
 
 import (
@@ -12,7 +12,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Answer is why a listener hears a talker's microphone at one moment, or the first check that keeps it from it.
+// Answer says why a listener hears a talker's microphone at one moment, or which check keeps it from them first.
 type Answer struct {
 	Talker, Listener string // their names, or UUIDs of players who are not on the network
 	// Whether they have a voice connection. Without both the rest is empty.
@@ -21,7 +21,7 @@ type Answer struct {
 	route.Why
 	Mute                       mute.State // of the talker
 	TalkerGroup, ListenerGroup string     // with its type; empty: none
-	Sight                      world.Why  // what the listener is shown of the talker
+	Sight                      world.Why  // how the listener is shown the talker
 
 	Asked time.Time
 }
@@ -29,13 +29,13 @@ type Answer struct {
 // Heard tells whether the listener hears the talker.
 func (w *Answer) Heard() bool { return w.TalkerHere && w.ListenerHere && w.Verdict.Heard() }
 
-// Clause is a part of the sentence that says why: the name of a text, and what stands in it, each value behind its name.
+// Clause is a part of the sentence that says why: the name of a text, and its values, each behind its name.
 type Clause struct {
 	Text   string
 	Values []string
 }
 
-// Clauses are the answer, one behind the other a sentence without its full stop.
+// Clauses returns the answer: one behind the other they are a sentence without its full stop.
 func (w Answer) Clauses() (all []Clause) {
 	say := func(text string, values ...string) { all = append(all, Clause{text, values}) }
 	switch {

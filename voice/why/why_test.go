@@ -9,8 +9,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/route"
 )
 
-// TestEveryVerdictIsExplained: an answer begins with who does or does not hear whom and goes on with the reason, and no two
-// verdicts have the same.
+// TestEveryVerdictIsExplained: an answer begins with who does or does not hear whom and goes on with the reason, and no
+// two verdicts have the same.
 func TestEveryVerdictIsExplained(t *testing.T) {
 	here := &world.Place{Backend: "survival", World: "overworld"}
 	said := map[string]route.Verdict{}

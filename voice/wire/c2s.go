@@ -2,7 +2,7 @@ package wire
 
 import "encoding/binary"
 
-// C2SFormat is what one socket sends; its upgrade request settled it.
+// C2SFormat is the format of what one socket sends; its upgrade request settled it.
 type C2SFormat uint8
 
 const (

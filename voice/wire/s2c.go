@@ -7,11 +7,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// S2CFormat is what one socket receives; its upgrade request settled it.
+// S2CFormat is the format of what one socket receives; its upgrade request settled it.
 type S2CFormat uint8
 
 const (
-	S2CV1      S2CFormat = iota // speaker UUID, gain u8, dx f32, dz f32, opus
+	S2CV1      S2CFormat = iota // talker UUID, gain u8, dx f32, dz f32, opus
 	S2CV2                       // the same with stream i64, sequence i64 before the opus
 	S2CSpatial                  // a kind byte first
 )
@@ -25,20 +25,20 @@ const (
 	KindBoard   Kind = 2 // a player's soundboard: v2 behind the kind
 )
 
-// S2C is one frame to a client. Stream and Seq are both 0 in v1 and, in frames
-// of players, when the speaker does not count its own.
+// S2C is one frame to a client. Stream and Seq are both 0 in v1 and, in frames of players, when the talker does not
+// count its own.
 type S2C struct {
 	Kind        Kind
-	Source      uuid.UUID // the speaker; of KindChannel the channel
-	Origin      uuid.UUID // of KindChannel: whose microphone, or zero for the server's own audio
+	Source      uuid.UUID // the talker; of KindChannel the channel
+	Origin      uuid.UUID // of KindChannel: the player whose microphone it is, or zero for the server's own audio
 	Gain        uint8     // linear, 255 is 1.0
 	DX, DZ      float32   // source minus listener, in blocks
 	Stream, Seq int64
 	Opus        []byte // aliases the parsed bytes
 }
 
-// AppendS2C appends one frame. It does not check f. A format that cannot carry
-// f's kind gets nothing: a channel is never disguised as a player.
+// AppendS2C appends one frame. It does not check f. A format that cannot carry f's kind gets nothing: a channel is
+// never disguised as a player.
 func AppendS2C(dst []byte, format S2CFormat, f *S2C) []byte {
 	n := len(dst)
 	if dst = AppendS2CHead(dst, format, f); len(dst) == n {
@@ -47,8 +47,8 @@ func AppendS2C(dst []byte, format S2CFormat, f *S2C) []byte {
 	return append(dst, f.Opus...)
 }
 
-// AppendS2CHead appends what precedes the Opus bytes, so that a caller can hand
-// header and payload on separately. See [AppendS2C].
+// AppendS2CHead appends everything before the Opus bytes, so that a caller can hand header and payload on separately.
+// See [AppendS2C].
 func AppendS2CHead(dst []byte, format S2CFormat, f *S2C) []byte {
 	if format == S2CSpatial {
 		dst = append(dst, byte(f.Kind))
@@ -105,7 +105,7 @@ func ParseS2C(format S2CFormat, b []byte) (f S2C, err error) {
 	if format != S2CV1 {
 		f.Stream = int64(binary.BigEndian.Uint64(b[9:]))
 		f.Seq = int64(binary.BigEndian.Uint64(b[17:]))
-		// 0/0 is a speaker without sequence numbers; a channel always has them.
+		// 0/0 is a talker without sequence numbers; a channel always has them.
 		if f.Kind == KindChannel || f.Stream != 0 || f.Seq != 0 {
 			if err := checkStream(f.Stream, f.Seq); err != nil {
 				return S2C{}, err
@@ -118,5 +118,5 @@ func ParseS2C(format S2CFormat, b []byte) (f S2C, err error) {
 	return f, nil
 }
 
-// finite tells neither NaN nor an infinity: their exponent is all ones.
+// finite tells whether v is neither NaN nor an infinity: these have an exponent of all ones.
 func finite(v float32) bool { return math.Float32bits(v)&0x7f800000 != 0x7f800000 }

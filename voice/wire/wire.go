@@ -1,11 +1,9 @@
-// Package wire holds the binary frames of the voice socket: bytes in, values
-// out, and back. It promises never to allocate on the sound path, never to
-// look past the slice it was given, and to accept only what it would itself
-// write: every frame that parses encodes again to the same bytes.
+// Package wire holds the binary frames of the voice socket: bytes in, values out, and back. It promises never to
+// allocate on the sound path, never to look past the slice it was given, and to accept only what it would itself write:
+// every frame that parses encodes again to the same bytes.
 //
-// All numbers are big-endian; UUIDs are 16 bytes, most significant half first.
-// C2S is from the client to the server, S2C the other way. Opus payloads are
-// carried, not decoded; [OpusOK] looks at their first byte only.
+// All numbers are big-endian; UUIDs are 16 bytes, most significant half first. C2S is from the client to the server,
+// S2C the other way. Opus payloads are carried, not decoded; [OpusOK] looks at their first byte only.
 package wire
 
 import "math"
@@ -18,15 +16,15 @@ const (
 	HeadC2SV2 = 8 + 8
 	// HeadC2SBoard is a kind byte, then C2S v2.
 	HeadC2SBoard = 1 + HeadC2SV2
-	// HeadS2CV1 is speaker UUID, gain u8, dx f32, dz f32. That it is 25 bytes
-	// follows from the known size of v2; the order is this product's choice.
+	// HeadS2CV1 is talker UUID, gain u8, dx f32, dz f32. Its 25 bytes follow from the known size of v2; the order is
+	// this product's choice.
 	HeadS2CV1 = 16 + 1 + 4 + 4
 	// HeadS2CV2 is S2C v1's header, then stream i64, sequence i64.
 	HeadS2CV2 = HeadS2CV1 + 8 + 8
 	// HeadS2CPlayer is kind 0 or 2, then S2C v2.
 	HeadS2CPlayer = 1 + HeadS2CV2
-	// HeadS2CChannel is kind 1, channel UUID, origin UUID, gain u8, dx f32,
-	// dz f32, stream i64, sequence i64; its order, too, is chosen.
+	// HeadS2CChannel is kind 1, channel UUID, origin UUID, gain u8, dx f32, dz f32, stream i64, sequence i64; its
+	// order, too, is chosen.
 	HeadS2CChannel = 1 + 16 + HeadS2CV2
 
 	MaxC2SV1      = MaxOpus
@@ -42,11 +40,11 @@ const (
 	MaxS2C = MaxS2CChannel
 )
 
-// Discard says why a frame was thrown away. A discarded frame is counted and
-// costs its sender nothing else, until there are too many of them.
+// Discard says why a frame was thrown away. A discarded frame is counted and costs its sender nothing else, until there
+// are too many of them.
 type Discard uint8
 
-// The reasons, in the order in which a frame is looked at.
+// The reasons, in the order in which a frame is checked.
 const (
 	BadLength   Discard = iota + 1 // too short or too long for the socket's format
 	BadKind                        // a kind byte that the format does not know
@@ -63,7 +61,7 @@ func Discards() []Discard {
 	return []Discard{BadLength, BadKind, BadStream, BadSequence, BadPosition}
 }
 
-// String is the reason in one word, fit for a metric label.
+// String returns the reason in one word, fit for a metric label.
 func (d Discard) String() string {
 	if d < numDiscards {
 		return discards[d]
@@ -74,8 +72,8 @@ func (d Discard) String() string {
 // Error makes a Discard an error, without an allocation.
 func (d Discard) Error() string { return "voice frame has a bad " + d.String() }
 
-// Gain rounds a linear gain of 0 to 1 to the byte that travels. What is out of
-// range is clamped; NaN is silence. A frame whose gain is 0 is not to be sent.
+// Gain rounds a linear gain of 0 to 1 to the byte of the wire. Values out of range are clamped; NaN is silence. A frame
+// whose gain is 0 is not to be sent.
 func Gain(linear float64) uint8 {
 	if !(linear > 0) {
 		return 0
@@ -83,7 +81,7 @@ func Gain(linear float64) uint8 {
 	return uint8(math.Round(math.Min(linear, 1) * 255))
 }
 
-// stream is valid in a frame whose sender counts its frames.
+// checkStream tells whether stream and sequence are valid in a frame whose sender counts its frames.
 func checkStream(stream, seq int64) error {
 	if stream <= 0 {
 		return BadStream

@@ -1,5 +1,5 @@
-// Package natsd runs a NATS server on loopback, as one that is somebody else's: it can be stopped, and started again
-// with the same address and files.
+// Package natsd runs a NATS server on loopback, as an external one: it can be stopped, and started again with the same
+// address and files.
 package natsd
 
 import (
@@ -22,7 +22,7 @@ type Server struct {
 	s *server.Server
 }
 
-// Run starts a server with JetStream in a directory of the test's, on a port that is free. change may say otherwise. The
+// Run starts a server with JetStream in a directory of the test's, on a free port. change may change its options. The
 // server stops with the test.
 func Run(t testing.TB, change ...func(*Options)) *Server {
 	t.Helper()
@@ -37,7 +37,7 @@ func Run(t testing.TB, change ...func(*Options)) *Server {
 	return s
 }
 
-// Login sets the name and the password that a client has to give.
+// Login sets the name and the password that clients need.
 func Login(user, password string) func(*Options) {
 	return func(o *Options) { o.Username, o.Password = user, password }
 }
@@ -45,7 +45,7 @@ func Login(user, password string) func(*Options) {
 // Start starts the server again.
 func (s *Server) Start() {
 	s.t.Helper()
-	opts := s.Options // the server writes to what it is given
+	opts := s.Options // the server writes to its options
 	started, err := server.NewServer(&opts)
 	if err != nil {
 		s.t.Fatal(err)
