@@ -27,11 +27,13 @@ test: deps
 	@sh itest/tell.sh "testing all packages: some take minutes" go test -timeout 30m ./...
 
 # The long matrix, every client version there is a bot for; then half an hour, or EARSHOT_SOAK, of switches, kicks and
-# crashes with 50 bots, or EARSHOT_SOAK_BOTS, which tells how it goes.
+# crashes with 50 bots, or EARSHOT_SOAK_BOTS, which tells how it goes; and ten minutes, or EARSHOT_SOAK, of 60 players who
+# vanish, come back and travel, beside a model that knows who must hear whom.
 soak: deps
-	EARSHOT_LONG=1 go test -timeout 60m -skip '^TestSoak$$' ./itest/... ./proxy/session
+	EARSHOT_LONG=1 go test -timeout 60m -skip '^(TestSoak|TestVisibilitySoak)$$' ./itest/... ./proxy/session
+	EARSHOT_LONG=1 go test ./bridge/sight
 	EARSHOT_LONG=1 EARSHOT_SOAK=$${EARSHOT_SOAK:-30m} go test -v -timeout 24h -run '^TestSoak$$' ./itest
-	EARSHOT_SOAK=1 go test -run '^TestSoak$$' ./bridge/sight
+	EARSHOT_LONG=1 go test -v -timeout 24h -run '^TestVisibilitySoak$$' ./itest
 
 race: deps
 	@sh itest/tell.sh "testing all packages with the race detector" go test -race -timeout 30m ./...

@@ -216,12 +216,7 @@ func soakSize(t *testing.T) ([]peer.Version, int, time.Duration) {
 	if long() {
 		versions, bots, length = peer.Core, 50, time.Minute
 	}
-	if s := os.Getenv("EARSHOT_SOAK"); s != "" {
-		var err error
-		if length, err = time.ParseDuration(s); err != nil {
-			t.Fatalf("EARSHOT_SOAK: %v", err)
-		}
-	}
+	length = soakLength(t, length)
 	if s := os.Getenv("EARSHOT_SOAK_BOTS"); s != "" {
 		var err error
 		if bots, err = strconv.Atoi(s); err != nil || bots < 1 {
@@ -229,6 +224,20 @@ func soakSize(t *testing.T) ([]peer.Version, int, time.Duration) {
 		}
 	}
 	return versions, bots, length
+}
+
+// soakLength is EARSHOT_SOAK, or without it what is given.
+func soakLength(t *testing.T, length time.Duration) time.Duration {
+	t.Helper()
+	s := os.Getenv("EARSHOT_SOAK")
+	if s == "" {
+		return length
+	}
+	length, err := time.ParseDuration(s)
+	if err != nil {
+		t.Fatalf("EARSHOT_SOAK: %v", err)
+	}
+	return length
 }
 
 // each does it for all of them at once.

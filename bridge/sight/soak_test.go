@@ -19,10 +19,11 @@ type somebody struct {
 
 // TestSoak has 60 players vanish, come back, refresh skins, switch worlds and servers at random, beside a model that knows
 // the truth: nobody hidden is heard for longer than 0.8 s, nobody shown is silent for longer than 1 s. A third has clients
-// that are told no names of worlds. The time is the bubble's: a minute, or with EARSHOT_SOAK ten.
+// that are told no names of worlds. The time is the bubble's: a minute, or with EARSHOT_LONG ten. itest has the same for the
+// whole program.
 func TestSoak(t *testing.T) {
 	lasts := time.Minute
-	if os.Getenv("EARSHOT_SOAK") != "" {
+	if os.Getenv("EARSHOT_LONG") != "" {
 		lasts = 10 * time.Minute
 	}
 	seed := rand.Uint64()
