@@ -22,7 +22,7 @@ func write(t *testing.T, text string, mode os.FileMode) string {
 	return f
 }
 
-// said is everything that is said about a configuration that is accepted.
+// said returns everything that is said about a configuration that is accepted.
 func said(t *testing.T, text string) (warnings, notes, hints []string) {
 	t.Helper()
 	f := write(t, text, 0o600)

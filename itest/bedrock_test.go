@@ -18,8 +18,8 @@ import (
 
 // TestBedrock has two players of Bedrock Edition come as through Geyser, without any account of Java Edition and with
 // authentication on: they are who their Xbox accounts say, on a server with each kind of forwarding and Floodgate on
-// it, and hear each other as that. Whoever else says such a thing is refused in words and counted. The clients are
-// real, their Geyser is a mock: the data in their handshake.
+// it, and hear each other as that. Anybody else with such data is refused in words and counted. The clients are real,
+// their Geyser is a mock: the data in their handshake.
 func TestBedrock(t *testing.T) {
 	key := []byte("0123456789abcde\n") // a key is no text
 	modes := map[string]string{"1.21.4": peer.Modern}

@@ -65,7 +65,7 @@ func cpuTime(b *testing.B) int64 {
 	return u.Utime.Nano() + u.Stime.Nano()
 }
 
-// bridgeSecond is the frames of a second, compressed from 256 bytes on.
+// bridgeSecond returns the frames of a second, compressed from 256 bytes on.
 func bridgeSecond(b *testing.B) (toClient, steps []byte) {
 	v := proto.Lookup(bridgeProtocol)
 	frames := func(d proto.Dir, fill func(add func(p proto.Packet, body []byte))) []byte {
@@ -203,7 +203,7 @@ func newBridgeLink(b *testing.B, tap bool) *bridgeLink {
 	}
 }
 
-// bridgeJoinGame is a login that minecraft-protocol has written.
+// bridgeJoinGame returns a login that minecraft-protocol has written.
 func bridgeJoinGame(b *testing.B) (body []byte, entity int32) {
 	vectors, err := os.ReadFile("../proxy/packet/testdata/bridge.jsonl")
 	if err != nil {

@@ -125,7 +125,7 @@ func bridgeAlong(t *testing.T, version string) {
 		}
 		server.Destroy(vehicle)
 		ann.has("no vehicle", func(f world.Facts) bool { return !f.Riding && f.Vehicle == 0 })
-		server.Destroy(other) // where she is now, the bot will say: it did not know that it moved
+		server.Destroy(other) // the bot will tell its place: it did not know that it moved
 		server.Teleport("Ann", 8, 70, 8, 0, 0)
 		ann.stands(8, 70, 8)
 	}
@@ -311,7 +311,7 @@ type bridgePlayer struct {
 	b *bridgeServer
 }
 
-// player is who the server says has joined under this name.
+// player returns who the server says has joined under this name.
 func (b *bridgeServer) player(server *peer.Server, name string) bridgePlayer {
 	b.t.Helper()
 	id, err := uuid.Parse(server.Joined(name).UUID)

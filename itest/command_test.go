@@ -9,7 +9,7 @@ import (
 	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
-// utf is strings as plugins of BungeeCord write them.
+// utf returns strings as plugins of BungeeCord write them.
 func utf(words ...string) (b []byte) {
 	for _, w := range words {
 		b = append(append(b, byte(len(w)>>8), byte(len(w))), w...)

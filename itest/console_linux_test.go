@@ -18,7 +18,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// startAtTerminal is start, for a program that somebody sits in front of.
+// startAtTerminal does as start, for a program that somebody sits in front of.
 func startAtTerminal(t *testing.T, settings string) (*program, *peer.Terminal) {
 	t.Helper()
 	p, x := newProgram(t, settings), peer.NewTerminal(t)
@@ -199,7 +199,7 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	x.Await("the configuration was read again")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %: 0.0 blocks away")
 
-	// Ann on the stage: Bob hears her from there, by her name, and she does not hear herself.
+	// Ann on the stage: Bob hears Ann from there, by name, and Ann does not hear Ann.
 	at := bob.bot.Where()
 	says("voice speaker create Stage", "Say where: write server, world, x, y and z behind the name")
 	says(fmt.Sprintf("voice speaker create Stage limbo overworld %.2f %.2f %.2f", at.X+3, at.Y, at.Z-4), "Stage: limbo minecraft:overworld ")

@@ -18,7 +18,7 @@ import (
 )
 
 // TestDeclaredByCommand: an administrator puts up a radio between servers, somebody who hears it and is not heard, and
-// a speaker that plays a file where it stands; taking any of them down is silence at once. Who has vanished is not
+// a speaker that plays a file where it stands; taking any of them down is silence at once. A vanished player is not
 // among the names to choose from, nor in the server list.
 func TestDeclaredByCommand(t *testing.T) {
 	const version = "1.21.4"
@@ -111,7 +111,7 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 	says("/voice edge remove Ann Spy", "The edge from Ann to Spy is gone.")
 	silent("over an edge that has been removed")
 
-	says("/voice speaker create Jukebox", "Jukebox: a ") // where he stands
+	says("/voice speaker create Jukebox", "Jukebox: a ") // where Ann stands
 	at := ann.bot.Where()
 	says(fmt.Sprintf("/voice speaker move Jukebox %.2f %.2f %.2f", at.X+8, at.Y, at.Z-6), "Jukebox: a ")
 	says("/voice speaker range jukebox 40", "volume 100 %, range 40")

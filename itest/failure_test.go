@@ -115,7 +115,7 @@ func TestKicked(t *testing.T) {
 	}
 }
 
-// phasesOf are the phases in which a backend can refuse a player, and the one in which the client is at that time.
+// phasesOf returns the phases in which a backend can refuse a player, and the one in which the client is at that time.
 func phasesOf(c *peer.RawCrowd) map[string]string {
 	if c.Protocol < 764 {
 		return map[string]string{"login": "play", "play": "play"}
@@ -393,7 +393,7 @@ func (x *tide) still(t *testing.T, what string) {
 	})
 }
 
-// message is a plugin message that does not compress.
+// message returns a plugin message that does not compress.
 func message() []byte {
 	b := make([]byte, 16<<10)
 	rand.Read(b)
@@ -598,7 +598,7 @@ func listen(t *testing.T, p *program, player *peer.Raw) *listener {
 	return l
 }
 
-// take is what has come since the last take.
+// take returns what has come since the last take.
 func (l *listener) take() []arrival {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // TestBroughtBack: a server dies under several players. They wait in the built-in world and are told so, newcomers with
-// them; when the server is up again all are back, but for the one who is in the built-in world because he wants to be.
+// them; when the server is up again all are back, except the one who wants to be in the built-in world.
 func TestBroughtBack(t *testing.T) {
 	for _, version := range []string{"1.8.8", "1.20.4", "1.21.4"} {
 		alongside(t, version, func(t *testing.T) { broughtBack(t, version) })
@@ -159,7 +159,7 @@ permissions:
 	told := map[*peer.Bot][]string{ann: {"taken to other servers", "Taking you to b", "Server a: 2 of 2 moved"}, bob: {"Taking you to b"}}
 	ann.Chat("/earshot drain a move")
 	for bot, left := range told {
-		bot.Await("chat", func(e peer.Event) bool { // she may be told of her journey before she is answered
+		bot.Await("chat", func(e peer.Event) bool { // Ann may be told of the journey before the answer
 			left = slices.DeleteFunc(left, func(s string) bool { return strings.Contains(e.Text, s) })
 			return len(left) == 0
 		})
@@ -192,7 +192,7 @@ func TestDrainingSaysWhatItDid(t *testing.T) {
 }
 
 // TestSilentInConfiguration: a server takes a player and says nothing more. The player, who has nothing to say either,
-// is back where he was, and is told why; a newcomer is on the next server.
+// is back on the former server, and is told why; a newcomer is on the next server.
 func TestSilentInConfiguration(t *testing.T) {
 	for _, version := range []string{"1.20.4", "26.1"} {
 		alongside(t, version, func(t *testing.T) {

@@ -56,7 +56,7 @@ var sideways = map[string][]string{
 	"voice/conn":    {"voice/hub", "voice/talker"},
 }
 
-// rooms: what a room, or one package of it, may know besides itself.
+// rooms says what a room, or one package of it, may know outside itself.
 var rooms = map[string][]string{
 	"proxy":     {},
 	"handshake": {},
@@ -115,8 +115,8 @@ var neverItself = map[string][]string{
 	"voice/talker": {"net"},
 }
 
-// testsMay: what a package's tests import besides what the package may, this module's testkit and goleak. Else they go
-// by the floors as well, so that a package can be tested without what is built on it.
+// testsMay lists imports of a package's tests, in addition to the package's own, this module's testkit and goleak. Else
+// they go by the floors as well, so that a package can be tested without those built on it.
 var testsMay = map[string][]string{
 	"proxy":           {"bridge/commands"}, // the texts that sessions name by key
 	"proxy/session":   {"bridge/commands"},
@@ -261,7 +261,7 @@ func (p *plan) reaches(name, to string) []string {
 	return nil
 }
 
-// path is an entry of never as it is imported.
+// path returns an entry of never as it is imported.
 func path(entry string) string {
 	if _, ours := floors[entry]; ours {
 		return module + entry
@@ -481,7 +481,7 @@ func mapFaults(doc string, ours map[string]*pkg) (faults []string) {
 
 var mapLine = regexp.MustCompile(`^(\d| )  (\S+) +(.+)$`)
 
-// said is what a package's comment says of it.
+// said returns what a package's comment says of it.
 func said(p *pkg) string {
 	return strings.TrimPrefix(strings.TrimPrefix(p.Doc, "Package "+p.ImportPath[strings.LastIndex(p.ImportPath, "/")+1:]+" "), "Earshot ")
 }

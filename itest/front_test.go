@@ -59,7 +59,8 @@ func TestNoVoiceForOldClients(t *testing.T) {
 	}
 }
 
-// reverseProxy is one that connects from an address of this machine, and tells by X-Forwarded-For who has asked it.
+// reverseProxy returns one that connects from an address of this machine, and tells by X-Forwarded-For who has asked
+// it.
 func reverseProxy(t *testing.T, to, from string) (base string) {
 	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(&url.URL{Scheme: "http", Host: to}) // it asks by that host, as they do unless told otherwise

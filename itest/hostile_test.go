@@ -47,8 +47,8 @@ func (p *program) returnsTo(before cost) {
 	}
 }
 
-// room is how much memory is allowed where a released program may take so much: the race detector keeps several words
-// beside each word, and the stacks are larger too.
+// room returns how much memory is allowed where a released program may take so much: the race detector keeps several
+// words beside each word, and the stacks are larger too.
 func room(bytes int) int {
 	if raced {
 		return 8 * bytes
@@ -56,7 +56,7 @@ func room(bytes int) int {
 	return bytes
 }
 
-// peak is the most memory the program has had.
+// peak returns the most memory the program has had.
 func (p *program) peak() (bytes int) {
 	p.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))

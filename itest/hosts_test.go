@@ -17,7 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// shown is what a client of some version, which came by a host name, sees in the server list.
+// shown returns what a client of some version, which came by a host name, sees in the server list.
 func shown(t testing.TB, p *program, protocol int32, host string) (s pong) {
 	t.Helper()
 	w := newWire(t, dial(t, p.addr, ""), proto.V1_8)
@@ -111,7 +111,7 @@ func TestPassthrough(t *testing.T) {
 	server := peer.Backend(t, version, peer.None, "")
 	line := newCable(t, server.Addr)
 	clients := peer.NewRaw(t, version)
-	clients.Join(server.Addr, "Eve") // past the proxy, which knows nothing of her
+	clients.Join(server.Addr, "Eve") // past the proxy, which knows nothing of Ann
 	settings := func(cache string) string {
 		return fmt.Sprintf(`online: false
 try: [game, limbo]
@@ -262,7 +262,7 @@ hosts: {"*.pack.example": {lite: [gone, pack], motd: The pack is down}, gone.exa
 			})
 			line.mend()
 
-			// Whoever is passed on goes with the proxy.
+			// A connection that is passed on goes with the proxy.
 			raws.Dial(p.addr, peer.Login{Name: "Dan", Host: "x.pack.example"}).Await("moved", nil)
 			p.stop()
 			server.Await("leave", "Dan", nil)

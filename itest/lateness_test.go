@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// lateness is by how much this machine wakes those late who wait, at the worst since it was last asked. What has to
+// lateness is how much too late this machine wakes sleepers, at the worst since the last call. Anything that has to
 // happen within a time may take that much longer for each process on its way: a busy machine is no fault of the
 // program's.
 type lateness struct{ worst atomic.Int64 }
@@ -36,7 +36,7 @@ func newLateness(t *testing.T) *lateness {
 	return l
 }
 
-// slack is what a bound is to be widened by.
+// slack returns what a bound is to be widened by.
 func (l *lateness) slack() time.Duration { return hops * time.Duration(l.worst.Load()) }
 
 // forget makes what has been until now count no longer.

@@ -154,7 +154,8 @@ func serveLimbo(t *testing.T, w *limbo.World) (addr string) {
 				out.Close()
 				continue
 			}
-			// Whoever is told why it ends may be talking still: with that unread, closing would take the reason back.
+			// A player who is told why it ends may be talking still: with that unread, closing would take the reason
+			// back.
 			tasks.Go(func() {
 				defer out.Close()
 				io.Copy(in, out)

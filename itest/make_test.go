@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// stubs is a folder with the Makefile in which only the named programs are to be found: scripts of these texts, and
-// tools of the system where the text is empty.
+// stubs returns a folder with the Makefile in which only the named programs are to be found: scripts of these texts,
+// and tools of the system where the text is empty.
 func stubs(t *testing.T, programs map[string]string) (dir string, run func(target string) (output string, status int)) {
 	t.Helper()
 	dir = t.TempDir()

@@ -19,7 +19,7 @@ func TestUndecoded(t *testing.T) {
 		body   []byte
 	}{
 		{proto.EntityStatus, 0x1a, []byte{0, 0}},                             // half an entity
-		{proto.PlayerInfo, 0x38, []byte{0, 1, 7}},                            // one player of whom a byte is left
+		{proto.PlayerInfo, 0x38, []byte{0, 1, 7}},                            // one player with a byte left
 		{proto.CustomPayload, 0x3f, []byte{0xff, 0xff, 0xff, 0xff, 0x0f, 1}}, // a channel of negative length
 	}
 	addr := serving(t, func(c net.Conn) {

@@ -70,7 +70,7 @@ func TestForge(t *testing.T) {
 
 // TestModdedConfiguration: from 1.20.2 on mod loaders shake hands in the configuration phase, over plugin channels and
 // the list of known packs. All of that passes as it is, whatever its size up to the game's bounds, both ways, also
-// while a server configures its player anew. The messages are what NeoForge and Fabric name so, with contents of our
+// while a server configures its player again. The messages are what NeoForge and Fabric name so, with contents of our
 // own.
 func TestModdedConfiguration(t *testing.T) {
 	const version = "1.21.4"

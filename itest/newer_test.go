@@ -52,8 +52,8 @@ func (p *program) version(name, text string) {
 	}
 }
 
-// reportOf is a version's packets.json, with so many packets in front of those of play. Packets that no table of ours
-// names have made-up names.
+// reportOf returns a version's packets.json, with so many packets in front of those of play. Packets that no table of
+// ours names have made-up names.
 func reportOf(v *proto.Version, further int32) string {
 	report := map[string]map[string]map[string]map[string]int32{}
 	for s := proto.Handshake; s <= proto.Play; s++ {
@@ -154,7 +154,7 @@ func TestNewerRelease(t *testing.T) {
 	bob.Chat("/server")
 	bob.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "You are on game") })
 	says("/find Bob", "Bob is on game")
-	ann.Chat("/ping") // her connection goes on as it is
+	ann.Chat("/ping") // Ann's connection goes on as it is
 	server.Await("chat", "Ann", func(e peer.Event) bool { return strings.Contains(e.Text, "/ping") })
 
 	// A file that cannot be right changes nothing, and says why.

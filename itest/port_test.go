@@ -72,7 +72,7 @@ func certificate(t testing.TB) (certFile, keyFile string, roots *x509.CertPool) 
 	return file("cert.pem", "CERTIFICATE", der), file("key.pem", "PRIVATE KEY", secret), roots
 }
 
-// icon is a PNG of that many pixels each way.
+// icon returns a PNG of that many pixels each way.
 func icon(t testing.TB, size int) (file string, b []byte) {
 	t.Helper()
 	var buf bytes.Buffer
@@ -287,7 +287,7 @@ func (x *portTest) legacy(t *testing.T) {
 	}
 }
 
-// stripped is a text without its § codes.
+// stripped returns a text without its § codes.
 func stripped(s string) string {
 	var b strings.Builder
 	skip := false
@@ -304,7 +304,7 @@ func stripped(s string) string {
 	return b.String()
 }
 
-// through is an HTTP client whose connections come from an address and begin with these bytes.
+// through returns an HTTP client whose connections come from an address and begin with these bytes.
 func through(t testing.TB, from string, head []byte, secure *tls.Config) *http.Client {
 	tr := &http.Transport{TLSClientConfig: secure, DialContext: func(_ context.Context, _, addr string) (net.Conn, error) {
 		c := dial(t, addr, from)

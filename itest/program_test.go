@@ -57,7 +57,7 @@ type program struct {
 	err  error         // what it ended with; read it once done is closed
 }
 
-// freeAddr is an address on loopback that nothing listens on.
+// freeAddr returns an address on loopback that nothing listens on.
 func freeAddr(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -77,7 +77,7 @@ func start(t testing.TB, settings string, args ...string) *program {
 	return p
 }
 
-// newProgram is start, without running anything yet.
+// newProgram does as start, without running anything yet.
 func newProgram(t testing.TB, settings string, args ...string) *program {
 	t.Helper()
 	file, err := binary()
@@ -223,7 +223,7 @@ func (p *program) counts(name string, want float64) {
 	testkit.Until(p.t, fmt.Sprintf("%s to be %v", name, want), func() bool { return p.metric(name) == want })
 }
 
-// offlineID is the UUID that a player gets whom nobody authenticates.
+// offlineID returns the UUID that a player gets whom nobody authenticates.
 func offlineID(name string) uuid.UUID {
 	sum := md5.Sum([]byte("OfflinePlayer:" + name))
 	sum[6] = sum[6]&0x0f | 0x30

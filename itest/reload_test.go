@@ -24,7 +24,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// motd is what the server list shows.
+// motd returns what the server list shows.
 func (p *program) motd(t *testing.T) string {
 	t.Helper()
 	return string((&portTest{}).ping(t, dial(t, p.addr, ""), proto.Max).Description)
@@ -90,7 +90,7 @@ func reload(t *testing.T, version string) {
 	b.Joined("Ann")
 	ann.Await("moved", nil)
 
-	// A server fewer: she stays.
+	// A server fewer: Ann stays.
 	p.write("online: false\nstatus: {motd: third}\npermissions: {players: {Ann: {nodes: [\"earshot.*\"]}}}\n")
 	testkit.Until(t, "the third text", func() bool { return strings.Contains(p.motd(t), "third") })
 	says("/server a", "There is no server a")

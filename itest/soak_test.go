@@ -209,7 +209,7 @@ func TestSoak(t *testing.T) {
 	t.Logf("rounds %v; %v switches, %v rescues", rounds, k.p.metric(`earshot_switches_total{how="done"}`), k.p.metric(`earshot_switches_total{how="rescued"}`))
 }
 
-// soakSize is who plays and for how long.
+// soakSize returns who plays and for how long.
 func soakSize(t *testing.T) ([]peer.Version, int, time.Duration) {
 	t.Helper()
 	versions, bots, length := []peer.Version{{Name: "1.16.5", Protocol: 754}, {Name: "1.21.4", Protocol: 769}}, 6, 5*time.Second

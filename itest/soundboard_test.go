@@ -38,7 +38,7 @@ func (s *speaker) clip(ctx context.Context) {
 }
 
 // TestSoundboard: a clip is heard as one, until the soundboard is switched off or the player may no longer use it;
-// then, as with a voice that may not speak, nobody hears it and the player reads on his screen why.
+// then, as with a voice that may not speak, nobody hears it and the player reads on the screen why.
 func TestSoundboard(t *testing.T) {
 	p := start(t, "online: false\n")
 	bots := peer.NewBots(t, "1.21.4")
@@ -72,7 +72,7 @@ func TestSoundboard(t *testing.T) {
 			return n >= 25
 		})
 	})
-	// refused puts other settings in force, in which what Ann sends is dropped and she is told why.
+	// refused puts other settings in force, which drop Ann's clips and tell Ann why.
 	times := 0
 	refused := func(settings, notice, reason string, send func(context.Context)) {
 		t.Helper()

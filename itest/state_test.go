@@ -25,7 +25,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// moderated lets Mod do everything, as fast as he can type.
+// moderated lets Mod do everything, as fast as Mod can type.
 const moderated = `
 permissions: {players: {Mod: {nodes: ["earshot.command.voice", "earshot.command.voice.*"]}}}
 commands: {rate: {per-second: 10000, burst: 10000}}
@@ -176,7 +176,7 @@ func TestNamesOfThoseWhoLeft(t *testing.T) {
 	says(mod, "/voice unmute ann", "The mute of Ann is lifted.")
 }
 
-// stored is what the program has stored; it must not run.
+// stored returns what the program has stored; it must not run.
 func (p *program) stored() map[string]mute.Record {
 	p.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), peer.Patience)
@@ -194,7 +194,7 @@ func (p *program) stored() map[string]mute.Record {
 }
 
 // TestNothingAcknowledgedIsLost: the program is killed at random points while an administrator mutes and unmutes as
-// fast as he can, and started again. What he was told is so; what he was not may be.
+// fast as possible, and started again. Acknowledged changes are there; others may be.
 func TestNothingAcknowledgedIsLost(t *testing.T) {
 	p := start(t, moderated, "--offline")
 	bots := peer.NewBots(t, "1.21.4")
@@ -245,7 +245,7 @@ func TestNothingAcknowledgedIsLost(t *testing.T) {
 	t.Logf("%d changes", n)
 }
 
-// health is what /healthz says to those who may know.
+// health returns what /healthz says to those who may know.
 func (p *program) health() (status int, h map[string]any) {
 	p.t.Helper()
 	resp, err := http.Get("http://" + p.addr + "/healthz")

@@ -145,7 +145,7 @@ func switching(t *testing.T, version string, prepare ...func(*program)) {
 	ann.bot.Chat("/server b")
 	said("no room today")
 	walks(ann, a, 8, 8)
-	ann.bot.Chat("/alert not for everybody's use") // not hers: the server's to answer
+	ann.bot.Chat("/alert not for everybody's use") // not Ann's: the server's to answer
 	a.Await("chat", "Ann", func(e peer.Event) bool { return strings.HasPrefix(e.Text, "/alert") })
 
 	// A server dies.

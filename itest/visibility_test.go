@@ -22,9 +22,9 @@ import (
 const within = time.Second
 
 // TestWhoIsHeard: real players on servers that show them to each other as servers with ordinary plugins do, who all
-// talk all the time. Who stands in view is heard, whatever lists and walls do; who sees without being seen is neither
-// heard nor named; who is in another world of the same name is not heard; and a group is one wherever its members are.
-// The versions are one of each way in which a server says such things.
+// talk all the time. A player in view is heard, whatever lists and walls do; one who sees without being seen is neither
+// heard nor named; one in another world of the same name is not heard; and a group is one wherever its members are. The
+// versions are one of each way in which a server says such things.
 func TestWhoIsHeard(t *testing.T) {
 	versions := []peer.Version{
 		{Name: "1.8.8", Protocol: 47}, {Name: "1.12.2", Protocol: 340}, {Name: "1.15.2", Protocol: 578},
@@ -100,8 +100,8 @@ func (s *scene) play() {
 	}
 }
 
-// behindListsAndWalls: a plugin takes Bob off Ann's list while his body stands in view; another keeps Bob's and Cid's
-// bodies from each other, as if there were a wall between them; and Bob goes so far away that nobody has his body.
+// behindListsAndWalls: a plugin takes Bob off Ann's list while Bob's body stands in view; another keeps Bob's and Cid's
+// bodies from each other, as if there were a wall between them; and Bob goes so far away that nobody has Bob's body.
 func (s *scene) behindListsAndWalls() {
 	begin := s.begin()
 	s.main.Hide("Ann", "Bob")
@@ -133,7 +133,7 @@ func (s *scene) wall(on bool) {
 	s.main.Cull("Cid", "Bob", on)
 }
 
-// sees is how many others a client has the bodies of.
+// sees returns how many others a client has the bodies of.
 func (s *scene) sees(m *member) int { return m.bot.Where().Seen["player"] - 1 }
 
 // vanish: Bob sees everybody, whom nobody sees, and comes back.
@@ -222,7 +222,7 @@ func (s *scene) oneGroup() {
 	together()
 }
 
-// begin is now, of which the machine's lateness counts.
+// begin returns now, of which the machine's lateness counts.
 func (s *scene) begin() time.Time {
 	s.late.forget()
 	return time.Now()
@@ -283,7 +283,7 @@ func (m *member) knows(id uuid.UUID) bool {
 	return r != nil && slices.ContainsFunc(r.People, func(p line.Person) bool { return p.ID == id })
 }
 
-// last is when m last heard somebody.
+// last returns when m last heard somebody.
 func (m *member) last(from *member) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()

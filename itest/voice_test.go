@@ -76,7 +76,7 @@ func hearEachOther(t *testing.T, v peer.Version, mode string, prepare ...func(*p
 	bob.hears(ann, math.Round(255*(1-5.0/48))/255, -3, -4)
 	ann.hears(bob, math.Round(255*(1-5.0/48))/255, 3, 4)
 
-	// Who may not be heard.
+	// Players who may not be heard.
 	server.GameMode("Ann", 3)
 	bob.hearsNothingFrom(ann, "a spectator")
 	ann.hears(bob, math.Round(255*(1-5.0/48))/255, 3, 4)
@@ -145,7 +145,7 @@ func TestVoiceInTheBuiltInWorld(t *testing.T) {
 			p := start(t, "", "--offline")
 			bots := peer.NewBots(t, version)
 			ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
-			// Whoever has only just started it is told how to go on.
+			// A person who has only just started it is told how to go on.
 			ann.bot.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "earshot.yml") })
 			ann.connect(client.Config{Ask: caps.Set{Audio: 2}})
 			bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}, Subprotocol: true})
@@ -161,7 +161,7 @@ func TestVoiceInTheBuiltInWorld(t *testing.T) {
 	}
 }
 
-// speaker is a player and his voice.
+// talker is a player and their voice.
 type speaker struct {
 	t     *testing.T
 	p     *program

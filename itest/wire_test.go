@@ -18,18 +18,18 @@ import (
 // What the third-party peers cannot be made to do is done here by hand: half a login, a backend that falls silent, one
 // that never stops talking.
 
-// framed is a packet as it is on the wire without compression.
+// framed returns a packet as it is on the wire without compression.
 func framed(id int32, body []byte) []byte {
 	b := append(field.AppendVarInt(nil, id), body...)
 	return append(field.AppendVarInt(nil, int32(len(b))), b...)
 }
 
-// hello is a handshake as it is on the wire.
+// hello returns a handshake as it is on the wire.
 func hello(protocol int32, host string, intent packet.Intent) []byte {
 	return framed(0, packet.AppendHandshake(nil, packet.Handshake{Protocol: protocol, Host: host, Port: 25565, Intent: intent}))
 }
 
-// loginStart is the packet behind it.
+// loginStart returns the packet behind it.
 func loginStart(protocol int32, name string) []byte {
 	return framed(0, packet.AppendLoginStart(nil, protocol, packet.LoginStart{Name: name, ID: offlineID(name), HasID: true}))
 }
@@ -112,7 +112,7 @@ func logIn(t testing.TB, addr, name string) *wire {
 	}
 }
 
-// next is the next packet.
+// next returns the next packet.
 func (c *wire) next(s proto.State) (proto.Packet, []byte) {
 	c.t.Helper()
 	f, err := c.r.Next()
@@ -213,13 +213,13 @@ func arrive(c net.Conn) (name string, err error) {
 	return field.NewReader(body).String(packet.MaxName), err
 }
 
-// success is a backend's login success.
+// success returns a backend's login success.
 func success(protocol int32, name string) []byte {
 	id, _ := proto.Lookup(protocol).ID(proto.Login, proto.Clientbound, proto.LoginSuccess)
 	return framed(id, packet.AppendLoginSuccess(nil, protocol, packet.LoginSuccess{ID: offlineID(name), Name: name}))
 }
 
-// joinGame is a 1.8 backend's first packet in play.
+// joinGame returns a 1.8 backend's first packet in play.
 func joinGame() []byte {
 	b := field.AppendI32(nil, 1) // entity
 	b = append(b, 0, 0, 1, 20)   // mode, dimension, difficulty, most players

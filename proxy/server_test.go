@@ -257,7 +257,7 @@ func TestApply(t *testing.T) {
 		t.Errorf("status %s, %v", body, err)
 	}
 	there := server.Players()[0]
-	for range 1000 { // she may still be on her way in
+	for range 1000 { // Ann may still be on the way in
 		if there.Server() != "" {
 			break
 		}
@@ -278,7 +278,7 @@ func TestApply(t *testing.T) {
 	if err := there.Connect("other"); err != nil {
 		t.Fatal(err)
 	}
-	for ann.in == proto.Play { // until she is taken to the configuration of the other
+	for ann.in == proto.Play { // until Ann is taken to the configuration of the other
 		p, _, err := ann.next()
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,7 @@ var groups = caps.Set{Audio: 2, Status: 1, Spatial: 1, Groups: 2, GroupEdit: 1}
 
 var openGroups = group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}, Passwords: true, Persistent: true}
 
-// lines are the texts that begin so, oldest first.
+// lines returns the texts that begin so, oldest first.
 func (c *client) lines(prefix string) (all []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -263,7 +263,7 @@ func (c *client) request(format string, args ...any) string {
 	return strings.TrimPrefix(c.lines("SSVC_GROUP_RESULT_V1 ")[before], "SSVC_GROUP_RESULT_V1 ")
 }
 
-// groupsNow is the newest snapshot.
+// groupsNow returns the newest snapshot.
 func (c *client) groupsNow() *line.Groups {
 	l := c.lines("SSVC_GROUPS_V1\n")
 	if len(l) == 0 {
@@ -473,7 +473,7 @@ func TestDeclared(t *testing.T) {
 }
 
 func TestGroupsByPermission(t *testing.T) {
-	var admin atomic.Bool // what anna may; else she may not even use groups
+	var admin atomic.Bool // anna's permissions; without them anna may not even use groups
 	admin.Store(true)
 	s := open(t, Config{Groups: openGroups, Permissions: func(id uuid.UUID) Bits {
 		switch {

@@ -167,7 +167,7 @@ func (s *site) dial(p *world.Player, ask caps.Set) *client {
 	return c
 }
 
-// join is a player with voice whom everybody before sees, and the other way.
+// join returns a player with voice whom everybody before sees, and the other way.
 func (s *site) join(name string, x float64, ask caps.Set, before ...*client) *client {
 	s.t.Helper()
 	p := s.player(name, x)
@@ -354,7 +354,7 @@ func (c *client) parse(text string) any {
 	return v
 }
 
-// roster is the names in the newest roster.
+// roster returns the names in the newest roster.
 func (c *client) roster() (names []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -464,7 +464,7 @@ func TestRosterComesBeforeSound(t *testing.T) {
 	b := s.join("ben", 0, status)
 	other := s.join("other", 0, v2, b)
 	s.ready(b, other)
-	// Somebody talks to ben all the time, so that his socket is never idle.
+	// Somebody talks to ben all the time, so that ben's socket is never idle.
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
@@ -708,7 +708,7 @@ func TestFreeze(t *testing.T) {
 		missed += int(f.Seq - next)
 		next = f.Seq + 1
 	}
-	// A frame of his is dropped when it has waited for 200 ms, which a machine does that is late.
+	// A frame of ben's is dropped when it has waited for 200 ms, which a machine does that is late.
 	if allowed := int(4*share*float64(len(sent))) + 1; missed > 0 && (late < 50*time.Millisecond || missed > allowed) {
 		t.Errorf("a frozen listener cost ben %d of %d frames; the machine was late by %v, in %.0f %% of the time", missed, len(sent), late, 100*share)
 	}

@@ -430,7 +430,7 @@ func TestMixedVersions(t *testing.T) {
 	}
 }
 
-// TestRollback: a player's next connection negotiates anew, whichever end has changed meanwhile, and the others need
+// TestRollback: a player's next connection negotiates again, whichever end has changed meanwhile, and the others need
 // not notice.
 func TestRollback(t *testing.T) {
 	s := openToAll(t, Config{Groups: openGroups})

@@ -40,7 +40,7 @@ var (
 	allHere = caps.Set{Audio: 2, Status: 1, Spatial: 1, Speakers: 1, Soundboard: 2, Pose: 1}
 )
 
-// openToAll is a site where everybody sees everybody.
+// openToAll returns a site where everybody sees everybody.
 func openToAll(t *testing.T, cfg Config) *site {
 	s := open(t, cfg)
 	s.reg.Sights().SetRules(nil, sight.Rule{Mode: sight.Everyone})
@@ -138,7 +138,7 @@ func ofKind(k wire.Kind) func(vc.Sound) bool {
 	return func(x vc.Sound) bool { return x.Kind == k }
 }
 
-// packets are n frames of a 440 Hz tone.
+// packets returns n frames of a 440 Hz tone.
 func packets(t testing.TB, n int) (all [][]byte) {
 	t.Helper()
 	enc, err := codec.NewEncoder()
@@ -163,7 +163,7 @@ func tone(i int) []int16 {
 	return pcm
 }
 
-// loud is the amplitude of 440 Hz, 1 being full scale.
+// loud returns the amplitude of 440 Hz, 1 being full scale.
 func loud(pcm []int16) float64 {
 	var re, im float64
 	for k, v := range pcm {

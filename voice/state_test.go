@@ -66,7 +66,7 @@ func (s *site) muted() (names []string) {
 	return names
 }
 
-// declared is everything that stands.
+// declared returns everything that stands.
 func (s *site) declared() (all string) {
 	s.t.Helper()
 	if err := s.gw.Declare(func(b *relation.Book) error {
@@ -87,7 +87,7 @@ func (s *site) until(what string, ok func() bool) {
 	}
 }
 
-// Everything that lasts outlives the gateway, whose every part begins anew.
+// Everything that lasts outlives the gateway, although each of its parts starts over.
 func TestStateOutlivesTheGateway(t *testing.T) {
 	dir := t.TempDir()
 	s, st, end := stored(t, store.Config{Dir: dir})
@@ -181,7 +181,7 @@ func TestStateOutlivesTheGateway(t *testing.T) {
 	}
 }
 
-// Who is sent away at the end keeps what he owns, although others of the group are sent away later.
+// A player who is sent away at the end keeps what they own, although others of the group are sent away later.
 func TestFreezing(t *testing.T) {
 	dir := t.TempDir()
 	s, _, end := stored(t, store.Config{Dir: dir})
@@ -211,7 +211,7 @@ func TestFreezing(t *testing.T) {
 	}
 }
 
-// records are those of a bucket.
+// records returns those of a bucket.
 func records[T any](t *testing.T, st *store.Store, bucket string) map[string]T {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -231,8 +231,8 @@ func (s *late) Watch(func())                                        {}
 func (s *late) Take() ([]speaker.Record, []uuid.UUID)               { return nil, nil }
 func (s *late) Save(_ []speaker.Record, _ []uuid.UUID, done func()) { s.dones = append(s.dones, done) }
 
-// Whoever has changed the book waits for all that was changed before, in whichever order it is stored, and for nothing
-// that comes later.
+// A caller that has changed the book waits for all earlier changes, in whichever order they are stored, and for no
+// later ones.
 func TestSpeakersAreStoredWhenAllIs(t *testing.T) {
 	for _, order := range [][]int{{0, 1, 2}, {2, 1, 0}, {1, 2, 0}, {2, 0, 1}} {
 		st := new(late)

@@ -122,7 +122,7 @@ func (s *source) answers() (out []string) {
 	return out
 }
 
-// setup is three servers with two, one and no players, somebody who is on none, and a server that is down.
+// setup returns three servers with two, one and no players, somebody who is on none, and a server that is down.
 func setup() (*network, Config) {
 	n := &network{
 		players: []*player{
@@ -152,8 +152,8 @@ type refused struct{ key, server string }
 func (r refused) Error() string            { return "for logs" }
 func (r refused) Told() (string, []string) { return r.key, []string{"server", r.server} }
 
-// TestFailure: an error that has a text of its own is told in it, in the language of whom it is told; others are told as
-// they are.
+// TestFailure: an error with a text of its own is told in it, in the language of the reader; others are told as they
+// are.
 func TestFailure(t *testing.T) {
 	texts, err := NewTexts(map[string]map[string]string{"de": {"connecting-already": "Schon unterwegs zu <server>."}})
 	if err != nil {
@@ -569,7 +569,7 @@ func TestTexts(t *testing.T) {
 			t.Errorf("want %q, have %v", want, err)
 		}
 	}
-	// Each player reads his own language.
+	// Each player reads their own language.
 	n, cfg := setup()
 	cfg.Texts = texts
 	n.players[0].locale = "de_AT"

@@ -150,7 +150,7 @@ func TestConsoleClearsALine(t *testing.T) {
 	x.Close()
 }
 
-// pipes is a console between two pipes.
+// pipes returns a console between two pipes.
 func pipes(t *testing.T) (in *os.File, out *bufio.Scanner, c *Console) {
 	t.Helper()
 	r, in, err := os.Pipe()

@@ -242,7 +242,7 @@ func (p past) Find(name string) (all []Once) {
 	return all
 }
 
-// Whoever was here once can be named, is named in lists, and where several had one name, which one is asked.
+// Players who were here once can be named, and are named in lists. Where several had one name, the command asks which.
 func TestNamesOfThePast(t *testing.T) {
 	_, cfg := setup()
 	g, day := &gateway{}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)

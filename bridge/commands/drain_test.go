@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// drained is setup with /earshot drain, and the server empty being drained already.
+// drained does as setup with /earshot drain, and the server empty being drained already.
 func drained() (n *network, cfg Config, did *[]string) {
 	n, cfg = setup()
 	n.servers[3].Draining = true

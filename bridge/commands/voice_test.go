@@ -54,7 +54,7 @@ func (g *gateway) Domains() []string                               { return g.bo
 
 func (g *gateway) Unstored() (int, string) { return g.lost, "the server cannot be reached" }
 
-// Who changes something is told when that may not last.
+// A person who changes something is told when that may not last.
 func TestWhatIsNotStored(t *testing.T) {
 	_, g, c := voiced(t)
 	g.lost = 2
@@ -134,8 +134,7 @@ func TestMute(t *testing.T) {
 	}
 }
 
-// Whoever writes a duration in another way than ours must not mute for good without noticing, and what is no duration
-// stays a reason.
+// A duration in a wrong form must not mute for good unnoticed, and a word that is no duration stays a reason.
 func TestADurationInWordsIsAnError(t *testing.T) {
 	for text, said := range map[string]string{
 		"ten minutes": "ten minutes", "10 minutes": "10 minutes", "for ten minutes spam": "for ten minutes", "an hour": "an hour",
@@ -159,7 +158,8 @@ func TestADurationInWordsIsAnError(t *testing.T) {
 	}
 }
 
-// Whoever may mute sees who has muted whom, how long and why, and who has lifted it: but not who did it, nor others.
+// Staff who may mute see who has muted whom, how long and why, and who has lifted it: but not the one who did it, nor
+// others.
 func TestStaffSeesWhoMutedWhom(t *testing.T) {
 	n, cfg := setup()
 	cfg.Voice = &gateway{}
@@ -320,7 +320,7 @@ func TestVoiceCompletion(t *testing.T) {
 	}
 }
 
-// Who has vanished is in no list of names for those from whom he is hidden, whatever they may do otherwise.
+// A vanished player is in no list of names for players who are not shown them, whatever these may do otherwise.
 func TestNobodyHiddenIsNamed(t *testing.T) {
 	n, _, c := voiced(t)
 	n.vanished = "jeb_"

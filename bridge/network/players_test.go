@@ -37,7 +37,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// BenchmarkRights is what a turn asks for each of a thousand players.
+// BenchmarkRights measures what a turn asks for each of a thousand players.
 func BenchmarkRights(b *testing.B) {
 	perms, err := perm.New(permissions(&configs.Permissions{Groups: map[string]configs.PermissionGroup{"default": {Nodes: []string{"-socketsvc.groups.*"}}}}))
 	if err != nil {

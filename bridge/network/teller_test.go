@@ -65,7 +65,7 @@ func TestNotice(t *testing.T) {
 	}
 }
 
-// Whoever speaks and is muted is reminded of it with the time that is left and the reason.
+// A muted player who speaks is reminded of the mute, with the time that is left and the reason.
 func TestMutedPlayersAreReminded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		id, p, state := uuid.New(), &barred{}, mute.State{}

@@ -81,7 +81,7 @@ func TestRules(t *testing.T) {
 		{someone, "NOTCH", 0, "earshot.command", false},          // a.* is not a
 		{someone, "NOTCH", 0, "earshot.command.a.b", true},
 		{someone, "NOTCH", 0, "earshot.commands.send", false},
-		{someone, "NOTCH", 4, "earshot.command.shutdown", false}, // his own before his level's
+		{someone, "NOTCH", 4, "earshot.command.shutdown", false}, // their own before their level's
 
 		{notch, "Notch", 0, "earshot.command.alert", true}, // by UUID, so not by name
 		{notch, "Notch", 0, "x.a", false},

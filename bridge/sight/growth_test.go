@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// What a crowd with all entries and 60 bodies each holds: four bits a pair and what is a session's own; and what a turn
-// costs beside the mere reading of so many sets: everything anew, some rows, nothing. BenchmarkSettle has 5,000, for which
-// it holds as well: 18.6 MB, 0.74 bytes a pair.
+// The memory of a crowd with all entries and 60 bodies each: four bits a pair and each session's own; and the cost of a
+// turn beside the mere reading of so many sets: all rows once more, some rows, nothing. BenchmarkSettle has 5,000, and
+// it holds there as well: 18.6 MB, 0.74 bytes a pair.
 func TestGrowth(t *testing.T) {
 	const n = 2000
 	before := heap()

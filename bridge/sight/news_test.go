@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// known is what a reader of the news knows of whom everybody is shown.
+// known is what a reader of the news knows of everybody's sight.
 type known map[*Session]map[*Session]bool // apart
 
 func (k known) read(n *Network) (took []*Session) {
@@ -30,7 +30,7 @@ func (k known) read(n *Network) (took []*Session) {
 	return took
 }
 
-// Whoever reads the news, and no more than these, knows whom everybody is shown.
+// A reader of the news, and no more than these, knows whom everybody is shown.
 func TestNewsAreEnough(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -76,7 +76,7 @@ func (c *crowd) pass(d time.Duration) {
 	}
 }
 
-// hears is whether l hears t by distance.
+// hears returns whether l hears t by distance.
 func hears(l, t *player) bool {
 	yes := false
 	l.EachShown(func(o *Session, apart bool) { yes = yes || o == t.Session && !apart && o.World() == l.World() })
@@ -108,9 +108,9 @@ func TestMeet(t *testing.T) {
 	})
 }
 
-// TestOldClientsInNamedWorlds: a client before 1.16 is told a number of whatever world it is in. Whoever has the body of
-// somebody there, or is that body, is there, where no age says otherwise; and so is who has the body of one who is. Two
-// old clients of one number in two worlds are never taken for neighbours by that.
+// TestOldClientsInNamedWorlds: a client before 1.16 is told a number of whatever world it is in. A player with the body
+// of somebody there, or who is that body, is there, where no age says otherwise; and so is a player with the body of
+// one who is. Two old clients of one number in two worlds are never taken for neighbours by that.
 func TestOldClientsInNamedWorlds(t *testing.T) {
 	const number, named, other = "minecraft:overworld", "minecraft:resource", "minecraft:the_nether"
 	in := func(p *player, world string, older int64) {
@@ -198,7 +198,7 @@ func TestOldClientsInNamedWorlds(t *testing.T) {
 		s.want(ann, bob, true)
 		s.want(dan, eve, true)
 
-		cid := old(s, "Cid", 0) // beside Ann, of whom alone he has the body
+		cid := old(s, "Cid", 0) // beside Ann, whose body alone Cid has
 		list(ann, bob, cid, dan, eve)
 		cid.body(ann)
 		s.pass(1200 * time.Millisecond)
@@ -218,7 +218,7 @@ func TestOldClientsInNamedWorlds(t *testing.T) {
 		s.want(ann, dan, true)
 		ann.body(eve)
 		eve.body(ann)
-		cid.body(ann) // one thing with her number does not take her away from those around her
+		cid.body(ann) // one thing with Ann's number does not take Ann away from those around
 		s.pass(2 * time.Second)
 		s.want(ann, cid, false)
 		s.want(ann, eve, true)
@@ -243,8 +243,8 @@ func TestOldClientsInNamedWorlds(t *testing.T) {
 	})
 }
 
-// TestBodyAheadOfARespawn: a body comes by another connection than the respawn of its player, and may be ahead of it. It
-// is one in the new world all the same, and one that went by then, or came long before, is none.
+// TestBodyAheadOfARespawn: a body comes by another connection than the respawn of its player, and may be ahead of it.
+// It is one in the new world all the same, and one that went by then, or came long before, is none.
 func TestBodyAheadOfARespawn(t *testing.T) {
 	const number, named = "minecraft:overworld", "minecraft:resource"
 	for _, c := range []struct {
@@ -266,7 +266,7 @@ func TestBodyAheadOfARespawn(t *testing.T) {
 					p.enter("main", p.P)
 					p.Login(p.e, world, 0)
 				}
-				bob.Show(ann.s) // whom she does not see
+				bob.Show(ann.s) // whom Ann does not see
 				s.pass(2 * time.Second)
 				s.want(bob, ann, false)
 				if c.ahead > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// The sequences of packets by which it is accepted who is heard by whom, by their numbers. Number 20, which is of memory
-// and time, is bridge/sight's.
+// The sequences of packets by which it is accepted who is heard by whom, by their numbers. Number 20, which is of
+// memory and time, is bridge/sight's.
 
 func TestVisibility01OtherUUIDs(t *testing.T) {
 	for _, v := range someVersions { // the success has the UUID as text up to 578
@@ -57,7 +57,7 @@ func TestVisibility03Disguise(t *testing.T) {
 	for _, listed := range []bool{true, false} {
 		scenes(t, someVersions, func(x *scene) {
 			x.ann.unbody(x.bob)
-			if !listed { // as some plugins do, too: then the body alone speaks for him
+			if !listed { // as some plugins do, too: then only the body speaks for Bob
 				x.ann.unlist(x.bob)
 			}
 			x.ann.cow(x.bob.self, 0, 64, 0)
@@ -72,7 +72,7 @@ func TestVisibility04NPC(t *testing.T) {
 		x.ann.unlist(x.bob)
 		x.ann.unbody(x.bob)
 		x.ann.appears(9999, x.bob.as, 100, 64, 0)
-		x.ann.appears(9998, x.bob.as, 1, 64, 0) // nor beside him: the server has shown his UUID under his own id
+		x.ann.appears(9998, x.bob.as, 1, 64, 0) // nor beside Bob: the server has shown their UUID under their own id
 		x.within(800*time.Millisecond, "Ann does not hear Bob", func() bool { return !x.hears(x.ann, x.bob) })
 		x.throughout(5*time.Second, "Bob hears Ann, and she does not hear him", func() bool {
 			return x.hears(x.bob, x.ann) && !x.hears(x.ann, x.bob)
@@ -116,7 +116,7 @@ func TestVisibility06Vanish(t *testing.T) {
 		zoe := x.connect("Zoe", x.protocol)
 		zoe.enter("lobby")
 		x.gather(zoe)
-		x.gather(x.bob, x.ann) // so that he could be heard anywhere
+		x.gather(x.bob, x.ann) // so that Bob could be heard anywhere
 		x.everywhere(time.Second, x.bob, true, x.ann, zoe)
 		vanishes := func(from ...*actor) {
 			for _, a := range from {
@@ -151,7 +151,7 @@ func TestVisibility06Vanish(t *testing.T) {
 		x.want(cid, x.bob, true)
 		vanishes(x.ann)
 		x.within(800*time.Millisecond, "Ann does not hear Bob", func() bool { return !x.hears(x.ann, x.bob) })
-		x.everywhere(100*time.Millisecond, x.bob, false, x.ann, zoe) // a colleague who sees him does not unveil him
+		x.everywhere(100*time.Millisecond, x.bob, false, x.ann, zoe) // a colleague who sees them does not unveil them
 		x.throughout(5*time.Second, "Cid alone hears Bob", func() bool {
 			return x.hears(cid, x.bob) && !x.hears(x.ann, x.bob) && x.hears(x.bob, x.ann)
 		})
@@ -171,7 +171,7 @@ func (x *scene) apart() {
 	x.lasts(10 * time.Second)
 }
 
-// comes walks Bob up to Ann. He gets her body, and she never gets his.
+// comes walks Bob up to Ann. Bob gets Ann's body, and Ann never gets Bob's.
 func (x *scene) comes() {
 	x.bob.goes(10)
 	x.bob.body(x.ann)
@@ -201,7 +201,7 @@ func (x *scene) culled() {
 	x.always(time.Second, true)
 }
 
-// culls are the lines of the log about main's missing bodies.
+// culls returns the lines of the log about main's missing bodies.
 func (x *scene) culls() int {
 	return x.logged("level=WARN", "main takes players' bodies away", "missing-bodies", "server=main")
 }
@@ -268,7 +268,7 @@ func TestVisibility11Ages(t *testing.T) {
 		logs(5000)
 		x.within(700*time.Millisecond, "silence", quiet)
 		x.always(5*time.Second, false)
-		x.everywhere(0, x.bob, true, x.ann) // he is on her list
+		x.everywhere(0, x.bob, true, x.ann) // Bob is on Ann's list
 		logs(0)
 		x.within(700*time.Millisecond, "they hear each other", func() bool { return x.hears(x.ann, x.bob) && x.hears(x.bob, x.ann) })
 		x.always(5*time.Second, true)
@@ -434,7 +434,7 @@ func TestVisibility16WhoHidesAllTestifiesNothing(t *testing.T) {
 		x.everywhere(0, x.bob, true, cid, dan, zoe, x.ann)
 		x.want(x.ann, x.bob, false)
 		x.want(x.bob, x.ann, true)
-		for _, a := range []*actor{x.ann, x.bob, cid} { // now two of his three witnesses are not shown him, nor anybody else
+		for _, a := range []*actor{x.ann, x.bob, cid} { // now two of three witnesses are not shown Bob, nor anybody else
 			dan.unlist(a)
 			dan.unbody(a)
 		}
@@ -585,7 +585,7 @@ func TestOldClientsInNamedWorlds(t *testing.T) {
 				ann.reborn(resource)
 				x.meet(ann, bob, cid)
 				x.within(time.Second, "they hear Ann again", hear(here, true, here...))
-				for _, o := range []*actor{bob, cid} { // she goes where Dan is
+				for _, o := range []*actor{bob, cid} { // Ann goes where Dan is
 					o.unbody(ann)
 				}
 				ann.reborn(overworld)

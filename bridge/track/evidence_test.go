@@ -17,8 +17,8 @@ import (
 // twoVersions are an old one and a new one, for what is told by the same packets in all.
 var twoVersions = []int32{proto.V1_12_2, proto.V26_1}
 
-// A server that knows players by other UUIDs than the proxy is named once in a program's life, with what to set; however
-// many players it has, and even if it is empty in between.
+// A server that knows players by other UUIDs than the proxy is named once in a program's life, with what to set;
+// however many players it has, and even if it is empty in between.
 func TestOtherUUIDsAreWarnedOfOnceAServer(t *testing.T) {
 	empty(t, proto.V1_20_3, func(x *scene) {
 		names := []string{"Ann", "Bob", "Cid"}
@@ -152,8 +152,8 @@ func TestMissingBodiesAreIgnored(t *testing.T) {
 	}
 }
 
-// missing-bodies: hide. A missing body hides always: on both sides after two seconds, and on a server that has been found
-// to cull.
+// missing-bodies: hide. A missing body hides always: on both sides after two seconds, and on a server that has been
+// found to cull.
 func TestMissingBodiesHide(t *testing.T) {
 	scenes(t, twoVersions, func(x *scene) {
 		for range 2 {
@@ -231,8 +231,8 @@ func TestPointsAreForgotten(t *testing.T) {
 	})
 }
 
-// A respawn, a teleport and a death explain why a body goes, on whichever connection the server says so first and however
-// long it then takes to send the body again: that is no culling.
+// A respawn, a teleport and a death explain why a body goes, on whichever connection the server says so first and
+// however long it then takes to send the body again: that is no culling.
 func TestMovesAreNoCulling(t *testing.T) {
 	for what, moves := range map[string]func(x *scene){
 		"respawn":  func(x *scene) { x.bob.reborn(overworld) },
@@ -339,7 +339,7 @@ func TestHonestServers(t *testing.T) {
 		x.always(1900*time.Millisecond, true)
 		x.within(1200*time.Millisecond, "silence", quiet(x))
 		x.always(10*time.Second, false)
-		x.everywhere(0, x.bob, true, x.ann) // he has not vanished: he is on the list
+		x.everywhere(0, x.bob, true, x.ann) // not vanished: on the list
 		if why := x.ann.player.Why(x.bob.player); why.Cause != world.Bodiless {
 			x.t.Errorf("%d: why is %+v", x.protocol, why)
 		}
@@ -362,8 +362,8 @@ func TestHonestServers(t *testing.T) {
 	})
 }
 
-// Whoever has voice anywhere on the network is on rosters, owns and is in groups, is invited, moved and named from any
-// server, and from none; but for who has vanished.
+// Everybody with voice anywhere on the network is on rosters, owns and is in groups, is invited, moved and named from
+// any server, and from none; vanished players apart.
 func TestKnownAcrossServers(t *testing.T) {
 	scenes(t, someVersions, func(x *scene) {
 		zoe := x.connect("Zoe", x.protocol)
@@ -418,7 +418,8 @@ func TestKnownAcrossServers(t *testing.T) {
 		x.everywhere(time.Second, mod, true, x.ann, x.bob, zoe, pat)
 		x.want(x.bob, mod, true)
 
-		// And who vanishes in the open is gone from all that within the same time, by the list alone where there is no body.
+		// And who vanishes in the open is gone from all that within the same time, by the list alone where there is no
+		// body.
 		zoe.unlist(mod)
 		pat.unlist(mod)
 		x.within(800*time.Millisecond, "Mod is silent", func() bool { return !x.hears(x.bob, mod) && !x.hears(zoe, mod) && !x.hears(pat, mod) })
@@ -459,7 +460,8 @@ func TestHiddenWhileNobodyCanTell(t *testing.T) {
 }
 
 // Nobody hears the vanished, in whichever way they heard them: near by, on the soundboard, in a group, or because it is
-// declared, on the same server or another. Who is shown them hears them, and all do within a second when they are back.
+// declared, on the same server or another. Players who are shown them hear them, and all do within a second when they
+// are back.
 func TestNoWayToHearTheVanished(t *testing.T) {
 	scenes(t, someVersions, func(x *scene) {
 		cid, zoe := x.join("Cid"), x.connect("Zoe", x.protocol)
@@ -533,8 +535,8 @@ func TestNoWayToHearTheVanished(t *testing.T) {
 	})
 }
 
-// Between two servers the last verdict stays for five seconds; then a player is on no surface until a server has let the
-// player in. Who had vanished is so on the way, too.
+// Between two servers the last verdict stays for five seconds; then a player is on no surface until a server has let
+// the player in. A vanished player is so on the way, too.
 func TestBetweenServers(t *testing.T) {
 	scenes(t, someVersions, func(x *scene) {
 		x.lasts(time.Second)
@@ -561,7 +563,8 @@ func TestBetweenServers(t *testing.T) {
 	})
 }
 
-// Behind another proxy entities have other ids than the login says: then bodies go by their UUIDs, where the players are.
+// Behind another proxy entities have other ids than the login says: then bodies go by their UUIDs, where the players
+// are.
 func TestBodiesBehindAnotherProxy(t *testing.T) {
 	scenes(t, someVersions, func(x *scene) {
 		cid := x.connect("Cid", x.protocol)
@@ -573,9 +576,9 @@ func TestBodiesBehindAnotherProxy(t *testing.T) {
 		x.throughout(5*time.Second, "Ann hears Cid", func() bool { return x.hears(x.ann, cid) })
 		x.ann.destroy(id)
 		x.within(800*time.Millisecond, "Ann does not hear Cid", func() bool { return !x.hears(x.ann, cid) })
-		x.ann.appears(id, cid.as, 60, 64, 0) // who has his UUID, and stands elsewhere
+		x.ann.appears(id, cid.as, 60, 64, 0) // with Cid's UUID, and stands elsewhere
 		x.throughout(5*time.Second, "Ann does not hear Cid", func() bool { return !x.hears(x.ann, cid) })
-		// And one who stood there before he came is not him.
+		// And one who stood there before Cid came is not Cid.
 		x.ann.appears(7000, uuid.NewSHA1(uuid.Nil, []byte("Dan")), 0, 64, 0)
 		x.lasts(5 * time.Second)
 		dan := x.join("Dan")
@@ -674,8 +677,8 @@ func TestWhyNamesTheEvidence(t *testing.T) {
 	})
 }
 
-// That two servers have one address can be set while players are on both. What is known of them stays, and it is in force
-// once the server has emptied.
+// That two servers have one address can be set while players are on both. What is known of them stays, and it is in
+// force once the server has emptied.
 func TestOneAddressIsSetWhilePlayersAreThere(t *testing.T) {
 	scenes(t, twoVersions, func(x *scene) {
 		cid, dan := x.connect("Cid", x.protocol), x.connect("Dan", x.protocol)

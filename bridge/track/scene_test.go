@@ -60,7 +60,7 @@ func (j *journal) Write(b []byte) (int, error) {
 	return j.text.Write(b)
 }
 
-// logged is how many lines of the log have all of these words.
+// logged returns how many lines of the log have all of these words.
 func (x *scene) logged(words ...string) (n int) {
 	x.log.mu.Lock()
 	defer x.log.mu.Unlock()
@@ -185,7 +185,7 @@ func scenes(t *testing.T, versions []int32, fn func(x *scene)) {
 	}
 }
 
-// connect is a player with voice, on no server.
+// connect returns a player with voice, on no server.
 func (x *scene) connect(name string, protocol int32) *actor {
 	id := uuid.NewSHA1(uuid.Nil, []byte(name))
 	s := &session{t: x.t, reg: x.reg, player: x.reg.Add(id, name), protocol: protocol, wanted: map[proto.Packet]bool{}}
@@ -205,7 +205,7 @@ func (x *scene) connect(name string, protocol int32) *actor {
 	return a
 }
 
-// join is a player with voice in the overworld of main, which knows the player by the proxy's UUID.
+// join returns a player with voice in the overworld of main, which knows the player by the proxy's UUID.
 func (x *scene) join(name string) *actor {
 	a := x.connect(name, x.protocol)
 	a.enter("main")
@@ -257,7 +257,7 @@ func (a *actor) reborn(world string) {
 // resource is a world that has a name of its own, and is like the overworld otherwise.
 const resource = "minecraft:resources"
 
-// vector is the packet that lets a player into a world. Clients before 1.16 are told the number of the overworld for
+// vector returns the packet that lets a player into a world. Clients before 1.16 are told the number of the overworld for
 // resource.
 func (a *actor) vector(p, world string) []byte {
 	of := world
@@ -271,7 +271,7 @@ func (a *actor) vector(p, world string) []byte {
 	return bytes.ReplaceAll(v.body, []byte(of), []byte(world)) // which are equally long
 }
 
-// seeded is a packet with the actor's seed in place of the vector's.
+// seeded returns a packet with the actor's seed in place of the vector's.
 func (a *actor) seeded(body []byte, was int64) []byte {
 	if was == 0 { // before 573 there is none
 		return bytes.Clone(body)
@@ -459,7 +459,7 @@ func (x *scene) always(d time.Duration, want bool) {
 	})
 }
 
-// ask is an answer to a request of a member about groups.
+// ask returns an answer to a request of a member about groups.
 func (x *scene) ask(a *actor, r talk.GroupRequest) talk.Code {
 	x.t.Helper()
 	x.hub.Ask(a.member, r)
@@ -500,7 +500,7 @@ func (x *scene) gather(all ...*actor) {
 	}
 }
 
-// named are the surfaces on which one player can find another, and whether it does.
+// named returns the surfaces on which one player can find another, and whether it does.
 func (x *scene) named(l, t *actor) map[string]bool {
 	x.t.Helper()
 	on := map[string]bool{

@@ -83,7 +83,7 @@ func newSession(t testing.TB, protocol int32) *session {
 	return s
 }
 
-// onFoot is a session whose player has joined the overworld and stands at 10 70 -20 looking to 90.
+// onFoot returns a session whose player has joined the overworld and stands at 10 70 -20 looking to 90.
 func onFoot(t testing.TB, protocol int32) *session {
 	s := newSession(t, protocol)
 	s.join(overworld)

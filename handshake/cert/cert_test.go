@@ -52,7 +52,7 @@ func visit(t *testing.T, port int, name string, roots *x509.CertPool) (*x509.Cer
 	return conn.ConnectionState().PeerCertificates[0], nil
 }
 
-// closed is a port at which nobody listens.
+// closed returns a port at which nobody listens.
 func closed(t *testing.T) int {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -71,8 +71,8 @@ type reply struct {
 	body   string
 }
 
-// ask sends a request as a browser at the page does. change may be "Header: value", which replaces it, or "Header:", which
-// takes it away; "from ADDR" sets who asks.
+// ask sends a request as a browser at the page does. change may be "Header: value", which replaces it, or "Header:",
+// which takes it away; "from ADDR" sets who asks.
 func (s *stand) ask(method, path, body, cookie string, change ...string) reply {
 	s.t.Helper()
 	r := httptest.NewRequest(method, "http://voice.example:25565"+path, strings.NewReader(body))
@@ -261,8 +261,8 @@ func TestLettersAreForgiving(t *testing.T) {
 	}
 }
 
-// TestGuessing: codes tried by the thousand end in a wait for that address alone; a link is good all the same, and after
-// the wait the address may try again.
+// TestGuessing: codes tried by the thousand end in a wait for that address alone; a link is good all the same, and
+// after the wait the address may try again.
 func TestGuessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t)

@@ -323,7 +323,7 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// drained is a socket whose peer throws away what comes, without garbage.
+// drained returns a socket whose peer throws away what comes, without garbage.
 func drained(tb testing.TB, open func(testing.TB) (net.Conn, net.Conn)) *Socket {
 	server, client := open(tb)
 	s := New(server, nil, newSweeper(tb))
@@ -461,7 +461,7 @@ func TestCipherIsBounded(t *testing.T) {
 	t.Fatal("never full")
 }
 
-// cpu is the process's CPU time.
+// cpu returns the process's CPU time.
 func cpu(b *testing.B) time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
@@ -470,7 +470,7 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkSend is the CPU of one write, with the reading of the peer in the same process, by frames in it.
+// BenchmarkSend measures the CPU of one write, with the reading of the peer in the same process, by frames in it.
 func BenchmarkSend(b *testing.B) {
 	head, body := make([]byte, 42), make([]byte, 80)
 	for _, w := range ways[:2] {
@@ -494,7 +494,7 @@ func BenchmarkSend(b *testing.B) {
 	}
 }
 
-// BenchmarkAudio is the cost of giving a frame that waits for company.
+// BenchmarkAudio measures the cost of giving a frame that waits for company.
 func BenchmarkAudio(b *testing.B) {
 	s := New(&canned{}, nil, newSweeper(b))
 	s.sink = &null{}
@@ -510,7 +510,7 @@ type null struct{}
 func (null) try(p []byte) (int, error) { return len(p), nil }
 func (null) busy() bool                { return false }
 
-// BenchmarkReceive is the cost of a frame from the peer, without the kernel's.
+// BenchmarkReceive measures the cost of a frame from the peer, without the kernel's.
 func BenchmarkReceive(b *testing.B) {
 	one := frame(bin, whole, string(make([]byte, 100)))
 	n := 0

@@ -317,7 +317,7 @@ func TestSinkErrorEndsTheSocket(t *testing.T) {
 	}
 }
 
-// timed is a socket on a fake sink, with the clock of a synctest bubble.
+// timed returns a socket on a fake sink, with the clock of a synctest bubble.
 func timed(t *testing.T) (*Socket, *fake, *Sweeper) {
 	sweep := NewSweeper()
 	s := New(&canned{}, nil, sweep)

@@ -27,7 +27,7 @@ type dictated struct {
 func (d *dictated) Read([]byte) (int, error)    { return 0, errors.New("nobody is there") }
 func (d *dictated) Write(b []byte) (int, error) { return d.Buffer.Write(b) }
 
-// said is what a client that somebody else wrote sends.
+// said returns what a client that somebody else wrote sends.
 func said(d ws.Dialer, address string) []byte {
 	var c dictated
 	u, _ := url.Parse(address)

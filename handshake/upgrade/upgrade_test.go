@@ -103,8 +103,8 @@ func start(t *testing.T, change func(*Config)) *stand {
 	return s
 }
 
-// request is a good upgrade request; lines with a header of the same name are replaced, "Name:" alone removes it, and
-// "> LINE" replaces the first line.
+// request returns a good upgrade request; lines with a header of the same name are replaced, "Name:" alone removes it,
+// and "> LINE" replaces the first line.
 func (s *stand) request(change ...string) string {
 	s.t.Helper()
 	s.tokens.mu.Lock()

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// versions are those that the peers are tried with against each other: without any proxy between them everything must
-// work, or a failure elsewhere means nothing.
+// versions returns those that the peers are tried with against each other: without any proxy between them everything
+// must work, or a failure elsewhere means nothing.
 func versions() []Version {
 	if os.Getenv("EARSHOT_LONG") != "" {
 		return Versions

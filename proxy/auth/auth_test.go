@@ -116,7 +116,7 @@ func answer(t *testing.T, l *Login, secret []byte) packet.EncryptionResponse {
 
 var secret16 = []byte("0123456789abcdef")
 
-// answered is a login of that name that got as far as Join.
+// answered returns a login of that name that got as far as Join.
 func answered(t *testing.T, a *Auth, protocol int32, start packet.LoginStart) *Login {
 	t.Helper()
 	l, err := a.Begin(protocol, start)

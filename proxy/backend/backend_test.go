@@ -31,7 +31,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var notch = uuid.MustParse("069a79f4-44e9-4726-a5be-fca90e38aaf5")
 
-// player is the player of testdata/modern.json.
+// player returns the player of testdata/modern.json.
 func player(protocol int32) Identity {
 	id := Identity{
 		Protocol: protocol, Name: "Notch", ID: notch, Host: "play.example.org", Port: 25577, Addr: netip.MustParseAddr("::ffff:203.0.113.7"),

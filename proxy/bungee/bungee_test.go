@@ -90,7 +90,8 @@ func (b backend) SendPlugin(channel string, data []byte) error {
 	return nil
 }
 
-// setup is two servers with a player on each, one of 1.8 and one of 26.1, an empty server, and somebody who is on none.
+// setup returns two servers with a player on each, one of 1.8 and one of 26.1, an empty server, and somebody who is on
+// none.
 func setup(mode Mode, queue int) (m *Messages, from backend, did *[]string) {
 	did = new([]string)
 	notch := &player{"Notch", "lobby", uuid.MustParse("069a79f4-44e9-4726-a5be-fca90e38aaf5"), netip.MustParseAddrPort("[::ffff:192.0.2.7]:50000"), 47, false, did}
@@ -108,7 +109,7 @@ func setup(mode Mode, queue int) (m *Messages, from backend, did *[]string) {
 	return m, backend{"lobby", notch, did, false}, did
 }
 
-// msg is a message of UTF fields, as Java's DataOutput writes plain text.
+// msg returns a message of UTF fields, as Java's DataOutput writes plain text.
 func msg(fields ...string) (b []byte) {
 	for _, f := range fields {
 		b = append(binary.BigEndian.AppendUint16(b, uint16(len(f))), f...)

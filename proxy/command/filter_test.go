@@ -29,7 +29,7 @@ func chatBody(protocol int32, text string) (proto.Packet, []byte) {
 	return p, packet.AppendChat(nil, protocol, packet.ChatMessage{Text: text})
 }
 
-// commandBody is a command as a client of that version sends it, having seen something.
+// commandBody returns a command as a client of that version sends it, having seen something.
 func commandBody(protocol int32, text string, seen packet.Seen) (proto.Packet, []byte) {
 	if protocol < proto.V1_19 {
 		return proto.Chat, packet.AppendChat(nil, protocol, packet.ChatMessage{Text: "/" + text})

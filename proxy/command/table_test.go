@@ -36,7 +36,7 @@ func (directory) Players(*user) []packet.Suggestion {
 }
 func (directory) Servers(*user) []packet.Suggestion { return texts("survival", "lobby", "Lobby-2") }
 
-// commands are those whose nodes testdata/trees.js builds too.
+// commands returns those whose nodes testdata/trees.js builds too.
 func commands() []Command[*user] {
 	run := func(name string) func(context.Context, *user, []string) error {
 		return func(_ context.Context, u *user, args []string) error {
@@ -105,7 +105,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// Whoever may not use a command of ours reaches the backend's command of that name, with and without namespace.
+// A player who may not use a command of ours reaches the backend's command of that name, with and without namespace.
 func TestNotAllowed(t *testing.T) {
 	table := testTable(t)
 	u := &user{denied: []string{"server"}}

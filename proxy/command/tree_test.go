@@ -109,8 +109,8 @@ type decodedNode struct {
 	properties         string
 }
 
-// decode is strict: every number in its shortest form, every index a node's, nothing behind the root index, no parser
-// but the game's.
+// decode returns strict: every number in its shortest form, every index a node's, nothing behind the root index, no
+// parser but the game's.
 func decode(protocol int32, body []byte) (d decoded, err error) {
 	defer func() {
 		if e := recover(); e != nil {
@@ -353,7 +353,7 @@ func vectorOf(t testing.TB, kind string, protocol int32) []byte {
 	return nil
 }
 
-// A player's tree has the commands that he may use, and the backend's where he may not.
+// A player's tree has the commands that they may use, and the backend's where they may not.
 func TestSplicePermissions(t *testing.T) {
 	table := testTable(t)
 	in := vectorOf(t, "rivals", 765)
@@ -554,7 +554,7 @@ func TestSpliceAllocations(t *testing.T) {
 	}
 }
 
-// bigTree is a tree of 775 with 300 commands and as many arguments as it takes to be size bytes long.
+// bigTree returns a tree of 775 with 300 commands and as many arguments as it takes to be size bytes long.
 func bigTree(size int) []byte {
 	const commands = 300
 	kids := make([]int32, commands)

@@ -10,7 +10,7 @@ import (
 
 // These are left out under the race detector because it makes sync.Pool forget on purpose.
 
-// traffic is a stream of at least n bytes of frames around size, as a server with the threshold makes it.
+// traffic returns a stream of at least n bytes of frames around size, as a server with the threshold makes it.
 func traffic(n, size, threshold int, encrypted bool) []byte {
 	var block, b bytes.Buffer
 	w := NewWriter(&block)

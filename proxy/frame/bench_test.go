@@ -82,8 +82,8 @@ func BenchmarkID(b *testing.B) {
 	}
 }
 
-// BenchmarkPass is the whole pass path without the kernel: fill, cut with the id of each frame, run. Against "copy" it
-// tells what finding frames costs.
+// BenchmarkPass measures the whole pass path without the kernel: fill, cut with the id of each frame, run. Against
+// "copy" it tells what finding frames costs.
 func BenchmarkPass(b *testing.B) {
 	for _, size := range []int{100, 16 << 10, 64 << 10} {
 		for _, way := range []struct {
@@ -130,7 +130,7 @@ func BenchmarkPass(b *testing.B) {
 	}
 }
 
-// BenchmarkRecompress is what passing avoids: inflate and deflate.
+// BenchmarkRecompress measures what passing avoids: inflate and deflate.
 func BenchmarkRecompress(b *testing.B) {
 	for _, size := range []int{1 << 10, 16 << 10, 64 << 10} {
 		for _, level := range []int{1, DefaultLevel, 6} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// naive is CFB8 as NIST SP 800-38A writes it: a shift register.
+// naive returns CFB8 as NIST SP 800-38A writes it: a shift register.
 func naive(key, iv, b []byte, decrypt bool) []byte {
 	block, _ := aes.NewCipher(key)
 	reg, out, got := bytes.Clone(iv), make([]byte, 16), make([]byte, len(b))
@@ -48,7 +48,7 @@ func TestCFB8Vector(t *testing.T) {
 	}
 }
 
-// ciphers are the two ways, of which a program uses one.
+// ciphers returns the two ways, of which a program uses one.
 func ciphers(secret []byte) map[string]*cfb8 {
 	usual, _ := newCFB8(secret)
 	generic, _ := newCFB8(secret)

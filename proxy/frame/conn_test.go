@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// pair is two ends of a TCP connection.
+// pair returns two ends of a TCP connection.
 func pair(t testing.TB) (a, b *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

@@ -48,7 +48,7 @@ func chunkish(n int, seed uint64) []byte {
 	return b[:n]
 }
 
-// noise is incompressible.
+// noise returns incompressible.
 func noise(n int, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 3))
 	b := make([]byte, n)
@@ -58,7 +58,7 @@ func noise(n int, seed uint64) []byte {
 	return b
 }
 
-// deflated is a stream by another implementation than the one under test.
+// deflated returns a stream by another implementation than the one under test.
 func deflated(b []byte, level int) []byte {
 	var z bytes.Buffer
 	w, ok := deflaterPools[level+2].Get().(*zlib.Writer)
@@ -526,7 +526,7 @@ func TestPassesProperty(t *testing.T) {
 	}
 }
 
-// passOnce is the relay's inner loop: one Fill, Cuts, one Run.
+// passOnce returns the relay's inner loop: one Fill, Cuts, one Run.
 func passOnce(r *Reader, w *Writer, threshold int) error {
 	if err := r.Fill(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 	kzlib "github.com/klauspost/compress/zlib"
 )
 
-// plains are beginnings of packets with ids of one to four bytes.
+// plains returns beginnings of packets with ids of one to four bytes.
 func plains() [][]byte {
 	var all [][]byte
 	for _, id := range []int{0, 1, 0x27, 0x7f, 0x80, 0x89, 0x3fff, 0x4000, 1<<21 - 1, 1 << 21} {
@@ -25,7 +25,7 @@ func plains() [][]byte {
 	return all
 }
 
-// streams are b as several compressors and settings make it.
+// streams returns b as several compressors and settings make it.
 func streams(t testing.TB, b []byte) map[string][]byte {
 	all := map[string][]byte{}
 	for name, level := range map[string]int{"std stored": 0, "std fast": 1, "std default": 6, "std best": 9, "std huffman": flate.HuffmanOnly} {

@@ -488,7 +488,7 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// Who takes nothing is thrown out, and nobody else waits for that.
+// A player who takes nothing is thrown out, and nobody else waits for that.
 func TestStalledPlayer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, Config{})

@@ -288,7 +288,7 @@ func TestHeaderAbsentOrLate(t *testing.T) {
 	}
 }
 
-// captures are what real clients of the game begin with.
+// captures returns what real clients of the game begin with.
 func captures(t testing.TB) (all [][]byte) {
 	t.Helper()
 	file, err := os.ReadFile("../packet/testdata/captures.jsonl")

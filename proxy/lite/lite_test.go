@@ -58,7 +58,7 @@ func (k *keeper) Poked() <-chan struct{} { return k.poke }
 func (k *keeper) Ended() bool            { return k.ended.Load() }
 func (k *keeper) Panicked(v any)         { k.panicked <- v }
 
-// conn is a connection that is to be passed on, and its client.
+// conn returns a connection that is to be passed on, and its client.
 func conn(k *keeper) (c *Conn, client net.Conn) {
 	ours, client := net.Pipe()
 	return &Conn{Owner: k, Client: ours, Counters: new(Counters), Log: slog.New(slog.DiscardHandler)}, client

@@ -19,14 +19,14 @@ type captured struct {
 	body     []byte
 }
 
-// codec is how the fuzz targets name what c is.
+// codec returns how the fuzz targets name what c is.
 func (c captured) codec() string {
 	return map[proto.Packet]string{
 		proto.SetProtocol: "set_protocol", proto.LoginStart: "login_start", proto.EncryptionBegin: "toServer/encryption_begin", proto.StatusPing: "ping",
 	}[c.packet]
 }
 
-// captures are those of testdata/captures.jsonl up to the login's success, all uncompressed.
+// captures returns those of testdata/captures.jsonl up to the login's success, all uncompressed.
 func captures(t testing.TB) (all []captured) {
 	t.Helper()
 	file, err := os.ReadFile("testdata/captures.jsonl")

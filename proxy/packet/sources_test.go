@@ -15,8 +15,8 @@ import (
 )
 
 // TestEveryLayoutNamesItsSource: whoever doubts a layout finds where it comes from in its comment, by a name that there
-// is or the address of a page. So it is for each function that reads or writes bytes, and for the packages beside this one
-// that hold formats of others.
+// is or the address of a page. So it is for each function that reads or writes bytes, and for the packages beside this
+// one that hold formats of others.
 func TestEveryLayoutNamesItsSource(t *testing.T) {
 	packed, err := os.Open("../proto/testdata/packet_ids.json.gz")
 	if err != nil {

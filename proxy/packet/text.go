@@ -135,8 +135,8 @@ type Run struct {
 	Bold, Italic, Underlined, Strikethrough bool
 }
 
-// Runs returns the text in pieces, for readers that are no clients of the game. What String says of translations holds here
-// as well.
+// Runs returns the text in pieces, for readers that are no clients of the game. What String says of translations holds
+// here as well.
 func (t Text) Runs() (all []Run) {
 	walk(t.value(), style{}, func(st style, s string) {
 		s = strings.Map(func(c rune) rune {

@@ -51,7 +51,8 @@ var texts = []struct{ in, json, plain, legacy string }{
 	{"[Lobby] <3 {x}", `{"text":"[Lobby] <3 {x}"}`, "[Lobby] <3 {x}", "[Lobby] <3 {x}"},
 }
 
-// FuzzRuns: whatever a server says, what a terminal is given has no control characters but line breaks, and colours are names.
+// FuzzRuns: whatever a server says, what a terminal is given has no control characters but line breaks, and colours are
+// names.
 func FuzzRuns(f *testing.F) {
 	for _, seed := range []string{"plain", `{"text":"a\u001b[2J","color":"#ff5555","extra":["§cb",{"translate":"k","with":[1]}]}`, `["a",{"text":"b","bold":true}]`, "\"\xff", `{"":1e999}`} {
 		f.Add([]byte(seed))

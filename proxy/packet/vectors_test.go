@@ -64,7 +64,7 @@ func anyVersion[T any](parse func([]byte) (T, error), app func([]byte, T) []byte
 	return codecOf(func(_ int32, b []byte) (T, error) { return parse(b) }, func(b []byte, _ int32, v T) []byte { return app(b, v) })
 }
 
-// message is a loginCodec for what we only send: the component's text in, packet and body out.
+// message returns a loginCodec for what we only send: the component's text in, packet and body out.
 func message(build func(int32, Text) (proto.Packet, []byte), want proto.Packet) loginCodec {
 	return loginCodec{append: func(p int32, _ proto.State, v any) []byte {
 		got, body := build(p, v.(Text))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// report is what the game's data generator would write of a version: our names as the game has them, and fillers for
-// the packets that nobody here looks at.
+// report returns what the game's data generator would write of a version: our names as the game has them, and fillers
+// for the packets that nobody here looks at.
 func report(v *Version) map[string]map[string]map[string]int32 {
 	r := map[string]map[string]map[string]int32{}
 	for s := range numStates {

@@ -52,15 +52,15 @@ type look func(body []byte)
 func (l look) Clientbound(_ proto.State, _ proto.Packet, body []byte) { l(body) }
 func (l look) Serverbound(_ proto.State, _ proto.Packet, body []byte) { l(body) }
 
-// want is a Wants for one class.
+// want returns a Wants for one class.
 func want(class Class, packets ...proto.Packet) Wants {
 	return func(_ *proto.Version, _ proto.State, _ proto.Dir, add func(Class, ...proto.Packet)) {
 		add(class, packets...)
 	}
 }
 
-// between is a clientbound pump in play, from a backend that compresses from 256 bytes on to a client that compresses
-// from threshold on.
+// between returns a clientbound pump in play, from a backend that compresses from 256 bytes on to a client that
+// compresses from threshold on.
 func between(tb testing.TB, c *clerk, w Wants, from io.Reader, to io.Writer, threshold int) *Pump {
 	r := New(new([2]Traffic), w)
 	tb.Cleanup(r.Close)
@@ -85,7 +85,7 @@ func (p *Pump) turn(tb testing.TB) {
 	p.tally.addTo(&p.relay.traffic[p.dir])
 }
 
-// body is n bytes that compress about as well as game data.
+// body returns n bytes that compress about as well as game data.
 func body(n int, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
 	b := make([]byte, n)
@@ -95,7 +95,7 @@ func body(n int, seed uint64) []byte {
 	return b
 }
 
-// wire is what a backend sends.
+// wire returns what a backend sends.
 func wire(write func(w *frame.Writer)) []byte {
 	var out bytes.Buffer
 	w := frame.NewWriter(&out)
@@ -120,7 +120,7 @@ func (r *replay) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// tick is what a busy backend sends in a tick: movement, and a compressed chunk.
+// tick returns what a busy backend sends in a tick: movement, and a compressed chunk.
 func tick(v *proto.Version) []byte {
 	move, _ := v.ID(proto.Play, proto.Clientbound, proto.RelEntityMove)
 	chunk, _ := v.ID(proto.Play, proto.Clientbound, proto.MapChunk)
@@ -135,7 +135,7 @@ func tick(v *proto.Version) []byte {
 	})
 }
 
-// busy is a pump between a busy backend and nowhere.
+// busy returns a pump between a busy backend and nowhere.
 func busy(tb testing.TB, w Wants) *Pump {
 	c := newClerk()
 	c.observe = func([]byte) {}
@@ -367,8 +367,8 @@ func TestSilence(t *testing.T) {
 	}
 }
 
-// TestReframedIsBounded: what has to be framed anew waits for no more than a bound, however much of it there is in one
-// read, and arrives whole and in order.
+// TestReframedIsBounded: re-framed packets wait for no more than a bound, however many there are in one read, and
+// arrive whole and in order.
 func TestReframedIsBounded(t *testing.T) {
 	const unknown = 0xf0
 	for what, x := range map[string]struct{ frames, size int }{

@@ -19,7 +19,7 @@ import (
 
 var geyserKey = []byte("sixteen bytes ok")
 
-// geyserSays is what Geyser puts into the host for a player. proxy/floodgate has vectors that are not ours.
+// geyserSays returns what Geyser puts into the host for a player. proxy/floodgate has vectors that are not ours.
 func geyserSays(t testing.TB, key []byte, gamertag, xuid, address, linked string) string {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -45,8 +45,8 @@ func bedrock(t testing.TB, c *Config, trusted string) {
 	c.Settings.Bedrock = &Bedrock{Key: k, Trusted: []netip.Prefix{netip.MustParsePrefix(trusted)}, Prefix: "."}
 }
 
-// TestBedrock: whoever comes from Geyser has his Xbox account's identity without being asked by the session server, in
-// front of every kind of server, and a server with Floodgate hears of it what Geyser said.
+// TestBedrock: a player who comes from Geyser has their Xbox account's identity without a question to the session
+// server, in front of every kind of server, and a server with Floodgate gets Geyser's data.
 func TestBedrock(t *testing.T) {
 	change := online(t, auth.Config{})
 	each(t, []int32{47, 340, 763, 767, 775}, func(t *testing.T, protocol int32) {

@@ -179,7 +179,7 @@ func TestJoinGameBeforeAcknowledgement(t *testing.T) {
 	})
 }
 
-// TestReconfiguration: a backend configures its player anew, twice. Both are switched at the exact point; what the
+// TestReconfiguration: a backend configures its player again, twice. Both are switched at the exact point; what the
 // client sent too late still arrives as what it is; what the proxy wants to say waits.
 func TestReconfiguration(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {

@@ -24,7 +24,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// network is a Core whose servers nobody can reach: limbo and those named. Nothing is dialled unless a test does.
+// network returns a Core whose servers nobody can reach: limbo and those named. Nothing is dialled unless a test does.
 func network(t *testing.T, f Fallback, names ...string) *Core {
 	set := Settings{Fallback: f, Try: append(names, "limbo"), Servers: []backend.Server{{Name: "limbo", Address: "127.0.0.1:1", Limbo: true}}}
 	for _, name := range names {
@@ -35,7 +35,7 @@ func network(t *testing.T, f Fallback, names ...string) *Core {
 	return c
 }
 
-// bystander is a player on a server.
+// bystander returns a player on a server.
 func bystander(t *testing.T, c *Core, on string) *Session {
 	t.Helper()
 	s := &Session{core: c, client: client{identity: identity{id: uuid.New()}}}
@@ -57,7 +57,7 @@ func bystander(t *testing.T, c *Core, on string) *Session {
 
 func anybody(*backend.Server) bool { return true }
 
-// pick is the name of the server that a newcomer is sent to.
+// pick returns the name of the server that a newcomer is sent to.
 func pick(c *Core, may func(*backend.Server) bool) string {
 	s := &Session{core: c}
 	b := s.choose(s.tryList(), may)
@@ -173,7 +173,7 @@ func TestLeastPlayersAtOnce(t *testing.T) {
 	}
 }
 
-// TestHalfOpenServer: one player tries a half-open server, and nobody else until it is known what became of him.
+// TestHalfOpenServer: one player tries a half-open server, and nobody else until the outcome is known.
 func TestHalfOpenServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := health.New(nil, nil)
@@ -276,7 +276,7 @@ func TestPatience(t *testing.T) {
 	})
 }
 
-// refusing is a backend that lets nobody in.
+// refusing returns a backend that lets nobody in.
 func refusing(t *testing.T, name, why string) *fakeBackend {
 	return newBackend(t, name, func(b *fakeBackend) {
 		b.refuse = func(p *peer) bool {
@@ -376,7 +376,7 @@ func (b *fakeBackend) visited() {
 }
 
 // TestBroughtBack: a player whom no server took waits in the built-in world, is told so, and is on a server again when
-// one is back, whether he had been on it or not.
+// one is back, whether they had been on it or not.
 func TestBroughtBack(t *testing.T) {
 	each(t, []int32{47, 763, 765, 767, 775}, func(t *testing.T, protocol int32) {
 		for _, newcomer := range []bool{false, true} {
@@ -427,7 +427,7 @@ func TestBroughtBack(t *testing.T) {
 	})
 }
 
-// TestLeftAlone: who is in the built-in world because he wants to be, or because it is where he belongs, stays.
+// TestLeftAlone: a player who wants to be in the built-in world, or belongs there, stays.
 func TestLeftAlone(t *testing.T) {
 	each(t, []int32{47, 767}, func(t *testing.T, protocol int32) {
 		for what, change := range map[string]func(*Settings){
@@ -456,7 +456,7 @@ func TestLeftAlone(t *testing.T) {
 				c, _ = e.settle(protocol, limbo)
 			}
 			if what == "only limbo" {
-				// And not after he has lost a server that is no part of the list, either.
+				// And not after they have lost a server that is no part of the list, either.
 				e.player().Connect("lobby")
 				_, s := c.moved(lobby)
 				s.conn.Close()
@@ -472,8 +472,8 @@ func TestLeftAlone(t *testing.T) {
 	})
 }
 
-// TestTurnedAway: a server that lives and does not want the player does not get him every second, and he is told once;
-// when the refusal is final, he is disconnected with it.
+// TestTurnedAway: a server that lives and does not want the player does not get them every second, and they are told
+// once; when the refusal is final, they are disconnected with it.
 func TestTurnedAway(t *testing.T) {
 	each(t, []int32{47, 767}, func(t *testing.T, protocol int32) {
 		why := "full"
@@ -586,8 +586,8 @@ func TestDrainNowhere(t *testing.T) {
 	c.moved(b)
 }
 
-// TestDrainRefused: who is refused by every other server stays, and the report says so; who loses the server on the way
-// is told that it was being emptied, and why nobody else took him.
+// TestDrainRefused: a player whom every other server refuses stays, and the report says so; one who loses the server on
+// the way is told that it was being emptied, and why nobody else took them.
 func TestDrainRefused(t *testing.T) {
 	each(t, []int32{340, 767}, func(t *testing.T, protocol int32) {
 		full := func(b *fakeBackend) {

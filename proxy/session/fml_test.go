@@ -93,7 +93,7 @@ func (c *forgeClient) take(data []byte) {
 	}
 }
 
-// shakeHands is a server's side of it, up to a step: 4 is all of it. It tells what was not as it should be.
+// shakeHands returns a server's side of it, up to a step: 4 is all of it. It tells what was not as it should be.
 func (p *peer) shakeHands(steps int) error {
 	say := func(data ...byte) {
 		id, _ := p.v.ID(proto.Play, proto.Clientbound, proto.CustomPayload)

@@ -52,8 +52,8 @@ func framed(threshold int, id int32, body []byte) []byte {
 	return b.Bytes()
 }
 
-// captures are what real clients send from their first byte on: a look at the list, a login and a while in the game,
-// and an answer to a server that encrypts.
+// captures returns what real clients send from their first byte on: a look at the list, a login and a while in the
+// game, and an answer to a server that encrypts.
 func captures(t testing.TB) (all [][]byte) {
 	t.Helper()
 	file, err := os.ReadFile("../packet/testdata/captures.jsonl")
@@ -79,7 +79,7 @@ func captures(t testing.TB) (all [][]byte) {
 	return all
 }
 
-// announced is the version that a client's handshake names.
+// announced returns the version that a client's handshake names.
 func announced(up []byte, otherwise int32) int32 {
 	r := field.NewReader(up)
 	f := field.NewReader(r.Bytes(1 << 10))

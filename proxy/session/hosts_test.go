@@ -88,8 +88,8 @@ func TestHostNamesAgainstTheRule(t *testing.T) {
 	}
 }
 
-// TestForcedHosts: the name by which a player comes decides where he goes, whatever clients, mod loaders and proxies
-// put behind it; and where he goes next.
+// TestForcedHosts: the name by which a player comes decides where they go, whatever clients, mod loaders and proxies
+// put behind it; and where they go next.
 func TestForcedHosts(t *testing.T) {
 	lobby, survival, games := newBackend(t, "lobby", nil), newBackend(t, "survival", nil), newBackend(t, "games", nil)
 	e := newEnv(t, func(c *Config) {
@@ -128,7 +128,7 @@ func TestForcedHosts(t *testing.T) {
 		p.conn.Close()
 	}
 
-	// Whoever loses his server goes on by the list of his host, also when that began a new chain of attempts.
+	// A player who loses a server goes on by the list of their host, also when that began a new chain of attempts.
 	for _, long := range []bool{false, true} {
 		p := e.come(767, "survival.example.net", packet.IntentLogin)
 		p.send(proto.LoginStart, packet.AppendLoginStart(nil, 767, packet.LoginStart{Name: "Alex"}))
@@ -150,7 +150,7 @@ func TestForcedHosts(t *testing.T) {
 	}
 }
 
-// settled makes believe that a player has been on his server for longer than a chain of attempts goes back.
+// settled makes believe that a player has been on the server for longer than a chain of attempts goes back.
 func (e *env) settled(name string) {
 	e.t.Helper()
 	done := make(chan bool, 1)
@@ -175,7 +175,7 @@ func (e *env) settled(name string) {
 	}
 }
 
-// answering is a Status with a text.
+// answering returns a Status with a text.
 func answering(t testing.TB, motd string) *status.Status {
 	t.Helper()
 	st, err := status.New(status.Config{MOTD: packet.Plain(motd)})
@@ -234,8 +234,8 @@ func TestUnwantedHosts(t *testing.T) {
 	b.next()
 }
 
-// TestReloadReachesThoseWhoAreOn: which servers a player may go to is looked up when he needs one: other lists, other
-// names for the same server, other entries for his host and other addresses count for those who are on already.
+// TestReloadReachesThoseWhoAreOn: a player's servers are looked up when one is needed: other lists, other names for the
+// same server, other entries for the host and other addresses count for players who are on already.
 func TestReloadReachesThoseWhoAreOn(t *testing.T) {
 	for name, change := range map[string]func(s *Settings, a, d *fakeBackend){
 		"another list": func(s *Settings, a, d *fakeBackend) { s.Try = []string{"d"} },

@@ -147,8 +147,8 @@ func TestNextBackend(t *testing.T) {
 	})
 }
 
-// TestReasonIsTranslated: what a server says in words of the game reaches the player in his own language, also where it
-// is part of what the proxy says.
+// TestReasonIsTranslated: a server's words of the game reach the player in their own language, also as part of the
+// proxy's words.
 func TestReasonIsTranslated(t *testing.T) {
 	each(t, eras, func(t *testing.T, protocol int32) {
 		a, b := newBackend(t, "a", nil), newBackend(t, "b", func(b *fakeBackend) { b.quiet = true })

@@ -44,7 +44,7 @@ func rawServer(t testing.TB, name string, f func(c *net.TCPConn)) backend.Server
 	return backend.Server{Name: name, Address: ln.Addr().String()}
 }
 
-// deadServer is an address at which nothing listens.
+// deadServer returns an address at which nothing listens.
 func deadServer(t testing.TB, name string) backend.Server {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,7 +66,7 @@ func (e *env) tcp() *net.TCPConn {
 	return c.(*net.TCPConn)
 }
 
-// liteHello is the handshake of a client of no version that there is.
+// liteHello returns the handshake of a client of no version that there is.
 func liteHello(host string) []byte {
 	return framed(-1, 0, packet.AppendHandshake(nil, packet.Handshake{Protocol: 99999, Host: host, Port: 4711, Intent: packet.IntentLogin}))
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
-// onlineID is the account of a name, as the test's session server has it.
+// onlineID returns the account of a name, as the test's session server has it.
 func onlineID(name string) uuid.UUID { return uuid.NewSHA1(uuid.Nil, []byte(strings.ToLower(name))) }
 
 // slowAsked tells that the session server has been asked about Slow.

@@ -20,13 +20,13 @@ import (
 // forgeEras are versions whose Forge asks at login, with what the client adds to its host.
 var forgeEras = map[int32]string{393: "\x00FML2\x00", 404: "\x00FML2\x00", 578: "\x00FML2\x00", 754: "\x00FML2\x00", 757: "\x00FML3\x00", 763: "\x00FML3\x00"}
 
-// startAs is start with a host field of its own.
+// startAs does as start with a host field of its own.
 func (e *env) startAs(protocol int32, name, host string) *peer {
 	e.t.Helper()
 	return e.startAt(e.ln.Addr(), protocol, name, host)
 }
 
-// startAt is startAs at another door.
+// startAt does as startAs at another door.
 func (e *env) startAt(door net.Addr, protocol int32, name, host string) *peer {
 	e.t.Helper()
 	conn, err := net.Dial("tcp", door.String())
@@ -40,7 +40,7 @@ func (e *env) startAt(door net.Addr, protocol int32, name, host string) *peer {
 	return p
 }
 
-// wrapped is a message of Forge's handshake as it travels in a login plugin request or its answer.
+// wrapped returns a message of Forge's handshake as it travels in a login plugin request or its answer.
 func wrapped(channel string, message ...byte) []byte {
 	return field.AppendBytes(field.AppendString(nil, channel), message)
 }
@@ -56,7 +56,7 @@ var (
 	gotIt      = wrapped(forgeHandshake, 99)
 )
 
-// answers is what a Forge client says to a question; ok is false when it says nothing.
+// answers returns what a Forge client says to a question; ok is false when it says nothing.
 func answers(q packet.LoginPluginRequest) (a packet.LoginPluginResponse, ok bool) {
 	a = packet.LoginPluginResponse{ID: q.ID, Understood: true}
 	switch {

@@ -35,7 +35,7 @@ func (p testPack) packet() proto.Packet {
 	return proto.ResourcePackSend
 }
 
-// body is the whole packet, forced and with no prompt.
+// body returns the whole packet, forced and with no prompt.
 func (p testPack) body() (b []byte) {
 	if p.protocol >= 765 {
 		b = field.AppendUUID(b, p.ID)

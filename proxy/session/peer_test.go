@@ -176,12 +176,12 @@ func (p *peer) kicked() string {
 	return text.String()
 }
 
-// saying is what a text of the game is to a client of that protocol.
+// saying returns what a text of the game is to a client of that protocol.
 func saying(protocol int32, key string, with ...string) string {
 	return packet.JSONText(packet.Translatable(key, with...).JSON(protocol)).String()
 }
 
-// message is the body of a plugin message.
+// message returns the body of a plugin message.
 func message(channel, data string) []byte {
 	return packet.AppendPluginMessage(nil, packet.PluginMessage{Channel: channel, Data: []byte(data)})
 }
@@ -277,7 +277,7 @@ func within(t testing.TB, d time.Duration, ok func() bool, format string, args f
 	}
 }
 
-// known is a version, or one of which only the number is known.
+// known returns a version, or one of which only the number is known.
 func known(protocol int32) *proto.Version {
 	if v := proto.Lookup(protocol); v != nil || protocol < proto.Max {
 		return v
@@ -291,7 +291,7 @@ func (e *env) connect(protocol int32, intent packet.Intent) *peer {
 	return e.come(protocol, "Play.Example.org.", intent)
 }
 
-// come is connect by a host name.
+// come does as connect by a host name.
 func (e *env) come(protocol int32, host string, intent packet.Intent) *peer {
 	e.t.Helper()
 	conn, err := net.Dial("tcp", e.ln.Addr().String())
@@ -304,7 +304,7 @@ func (e *env) come(protocol int32, host string, intent packet.Intent) *peer {
 	return p
 }
 
-// start is connect and login start.
+// start does as connect and login start.
 func (e *env) start(protocol int32, name string) *peer {
 	e.t.Helper()
 	p := e.connect(protocol, packet.IntentLogin)
@@ -344,7 +344,7 @@ func (p *peer) loggedIn() packet.LoginSuccess {
 	}
 }
 
-// login is start and loggedIn.
+// login does as start and loggedIn.
 func (e *env) login(protocol int32, name string) *peer {
 	e.t.Helper()
 	p := e.start(protocol, name)
@@ -451,7 +451,7 @@ func (b *fakeBackend) welcome(c net.Conn) {
 	}
 }
 
-// next is the next player who has logged in.
+// next returns the next player who has logged in.
 func (b *fakeBackend) next() *peer {
 	b.t.Helper()
 	select {

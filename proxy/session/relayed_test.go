@@ -326,7 +326,7 @@ func TestVouchedFor(t *testing.T) {
 	}
 }
 
-// newestJoin is a join game of 775 and later.
+// newestJoin returns a join game of 775 and later.
 func newestJoin(protocol int32) []byte {
 	b := []byte{0, 0, 0, 5, 0, 1}
 	b = field.AppendString(b, "minecraft:overworld")

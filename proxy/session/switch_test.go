@@ -64,7 +64,8 @@ func (p *peer) enter() {
 	p.send(proto.JoinGame, worlds()[p.v.Protocol][0])
 }
 
-// follow is a client that obeys until it is in a world. It returns the packets that it was sent on the way, in order.
+// follow returns a client that obeys until it is in a world. It returns the packets that it was sent on the way, in
+// order.
 func (p *peer) follow() (seen []seenPacket) {
 	p.t.Helper()
 	if p.in == proto.Config && p.out == proto.Play {
@@ -189,7 +190,7 @@ func (e *env) on(server string) {
 	})
 }
 
-// settle is play, up to where the session has noticed too.
+// settle does as play, up to where the session has noticed too.
 func (e *env) settle(protocol int32, b *fakeBackend) (client, server *peer) {
 	e.t.Helper()
 	client, server = e.play(protocol, "Steve", b)
@@ -472,8 +473,8 @@ func TestRefusedSwitch(t *testing.T) {
 	})
 }
 
-// TestSwitchFailsAfterRelease: a backend that fails once it has the player is a lost backend: the next of the list
-// takes the player, who is told why; and when there is none the reason is what he is disconnected with.
+// TestSwitchFailsAfterRelease: a backend that fails once it has the player is a lost backend. The next of the list
+// takes the player, who is told why; when there is none the player is disconnected with the reason.
 func TestSwitchFailsAfterRelease(t *testing.T) {
 	each(t, configured, func(t *testing.T, protocol int32) {
 		for name, fail := range map[string]func(c, s *peer){

@@ -62,7 +62,7 @@ func (b *bubble) took(d, slack time.Duration) {
 	}
 }
 
-// reset starts the clock anew.
+// reset restarts the clock.
 func (b *bubble) reset() { b.start = time.Now() }
 
 func (b *bubble) connect(protocol int32) *peer {

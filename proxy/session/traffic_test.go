@@ -16,7 +16,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// body is n bytes that compress about as well as game data.
+// body returns n bytes that compress about as well as game data.
 func body(n int, seed uint64) []byte {
 	r := rand.New(rand.NewPCG(seed, 1))
 	b := make([]byte, n)

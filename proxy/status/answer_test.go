@@ -318,7 +318,7 @@ func TestCache(t *testing.T) {
 		time.Sleep(time.Second + time.Millisecond)
 		get(5, 0)
 
-		// Whoever has less patience gets nothing, and a server no more time than it was given.
+		// A caller with less patience gets nothing, and a server no more time than it was given.
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		if a := c.Get(ctx, Key{Server: "other"}, s.ask); a != nil {

@@ -14,7 +14,7 @@ import (
 	"unicode/utf16"
 )
 
-// utf16be is a string as the old protocol has it.
+// utf16be returns a string as the old protocol has it.
 func utf16be(s string) (b []byte) {
 	for _, c := range utf16.Encode([]rune(s)) {
 		b = binary.BigEndian.AppendUint16(b, c)
@@ -22,7 +22,7 @@ func utf16be(s string) (b []byte) {
 	return b
 }
 
-// ping16 is the ping of a 1.6 client, field by field.
+// ping16 returns the ping of a 1.6 client, field by field.
 func ping16(protocol byte, host string, port int32) []byte {
 	b := []byte{0xfe, 0x01, 0xfa, 0x00, 0x0b}
 	b = append(b, utf16be("MC|PingHost")...)
@@ -34,7 +34,7 @@ func ping16(protocol byte, host string, port int32) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(port))
 }
 
-// readKick is the text of a kick packet.
+// readKick returns the text of a kick packet.
 func readKick(t testing.TB, b []byte) string {
 	t.Helper()
 	if len(b) < 3 || b[0] != 0xff || len(b) != 3+2*int(binary.BigEndian.Uint16(b[1:])) {

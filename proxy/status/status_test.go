@@ -64,7 +64,7 @@ func newStatus(t testing.TB, cfg Config) *Status {
 	return s
 }
 
-// pair is a connection over loopback.
+// pair returns a connection over loopback.
 func pair(t testing.TB) (client, server *net.TCPConn) {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -334,7 +334,7 @@ func typical(t testing.TB) *Status {
 	})
 }
 
-// BenchmarkServe is the whole exchange without the network.
+// BenchmarkServe measures the whole exchange without the network.
 func BenchmarkServe(b *testing.B) {
 	s := typical(b)
 	m := &memory{in: append(append([]byte{}, request...), ping...)}
@@ -351,7 +351,7 @@ func BenchmarkServe(b *testing.B) {
 	b.ReportMetric(float64(m.out)/float64(b.N), "B/answer")
 }
 
-// BenchmarkLoopback is the same over an open TCP connection, client included.
+// BenchmarkLoopback measures the same over an open TCP connection, client included.
 func BenchmarkLoopback(b *testing.B) {
 	s := typical(b)
 	client, server := pair(b)
@@ -380,12 +380,12 @@ func BenchmarkLoopback(b *testing.B) {
 	client.Close()
 }
 
-// icon is a data URI of a picture of that size.
+// icon returns a data URI of a picture of that size.
 func icon(t testing.TB, w, h int) string {
 	return iconURI + base64.StdEncoding.EncodeToString(pngBytes(t, w, h, 0))
 }
 
-// pngBytes is such a picture; noise makes it large.
+// pngBytes returns such a picture; noise makes it large.
 func pngBytes(t testing.TB, w, h, noise int) []byte {
 	t.Helper()
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))

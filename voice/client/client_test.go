@@ -788,7 +788,7 @@ func TestOverTLS(t *testing.T) {
 	}
 }
 
-// tone is frame i of a 440 Hz sine.
+// tone returns frame i of a 440 Hz sine.
 func tone(i int) []int16 {
 	pcm := make([]int16, opus.FrameSize)
 	for k := range pcm {

@@ -40,7 +40,7 @@ func (l *listener) hear(from uuid.UUID, stream, seq int64, packet []byte) {
 	l.frame(l.now, wire.AppendS2C(nil, l.format, &wire.S2C{Source: from, Gain: 255, Stream: stream, Seq: seq, Opus: packet}))
 }
 
-// seqs are the sequences heard, concealed ones negative and less one.
+// seqs returns the sequences heard, concealed ones negative and less one.
 func (l *listener) seqs() (all []int64) {
 	for _, s := range l.heard {
 		if s.Concealed {
@@ -69,7 +69,7 @@ func packets(t testing.TB, n int) (all [][]byte) {
 	return all
 }
 
-// level is the amplitude of 440 Hz.
+// level returns the amplitude of 440 Hz.
 func level(pcm []int16) float64 {
 	var re, im float64
 	for k, v := range pcm {
@@ -140,7 +140,7 @@ func TestConcealedSoundContinues(t *testing.T) {
 	}
 }
 
-// Past three missing frames the decoder begins anew: it sounds exactly as a fresh one.
+// Past three missing frames the decoder begins again: it sounds exactly as a fresh one.
 func TestResetAfterLongGap(t *testing.T) {
 	all := packets(t, 40)
 	l := listen(wire.S2CV2, Config{})

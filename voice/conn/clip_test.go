@@ -26,7 +26,7 @@ func framed(source wire.Source, stream, seq int64) []byte {
 	return wire.AppendC2S(nil, wire.C2SBoard, &wire.C2S{Source: source, Stream: stream, Seq: seq, Opus: speech})
 }
 
-// drops are the counters that are not 0.
+// drops returns the counters that are not 0.
 func drops(b *bench) string {
 	var all []string
 	for _, d := range talker.Drops() {

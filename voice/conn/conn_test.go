@@ -283,7 +283,7 @@ func TestFloodOfFrames(t *testing.T) {
 	}
 }
 
-// crowd is n clients on real sockets, each in earshot of all others.
+// crowd returns n clients on real sockets, each in earshot of all others.
 func crowd(t testing.TB, n int, c caps.Set) *bench {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -423,8 +423,8 @@ func TestNoAllocationPerDeliveredFrame(t *testing.T) {
 	}
 }
 
-// BenchmarkDelivered is a frame from its bytes into twenty sockets, with the kernel's part in it, on every way there
-// is.
+// BenchmarkDelivered measures a frame from its bytes into twenty sockets, with the kernel's part in it, on every way
+// there is.
 func BenchmarkDelivered(b *testing.B) {
 	for name, way := range ways {
 		b.Run(name, func(b *testing.B) {
@@ -439,8 +439,8 @@ func BenchmarkDelivered(b *testing.B) {
 	}
 }
 
-// BenchmarkAllocations is what [TestNoAllocationPerDeliveredFrame] holds, as a figure: of a frame to twenty listeners
-// who have the time to read.
+// BenchmarkAllocations measures what [TestNoAllocationPerDeliveredFrame] holds, as a figure: of a frame to twenty
+// listeners who have the time to read.
 func BenchmarkAllocations(b *testing.B) {
 	for name, way := range ways {
 		b.Run(name, func(b *testing.B) {

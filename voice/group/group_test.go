@@ -87,7 +87,7 @@ func (b *table) in(who, g uuid.UUID) {
 	}
 }
 
-// written is a page as text lines, and how many rows did not fit.
+// written returns a page as text lines, and how many rows did not fit.
 func written(p *Page) (text []byte, left int) {
 	var invites []line.Invitation
 	for _, i := range p.Invites {
@@ -97,7 +97,7 @@ func written(p *Page) (text []byte, left int) {
 	return append(line.AppendGroupsHead(nil, p.May, invites), rows...), left
 }
 
-// page is the snapshot that a reader gets, as a client reads it.
+// page returns the snapshot that a reader gets, as a client reads it.
 func (b *table) page(who uuid.UUID, seen []uint64) *line.Groups {
 	b.t.Helper()
 	text, _ := written(b.s.Page(who, all, seen, b.now))
@@ -216,7 +216,7 @@ func TestFiveMissesAMinute(t *testing.T) {
 		b.ask(ben, talk.WrongPassword, join(g, "wrong"))
 	}
 	b.ask(ben, talk.OK, join(g, "right"))
-	// A new password starts anew.
+	// A new password starts over.
 	for range Misses {
 		b.ask(cleo, talk.WrongPassword, join(g, "wrong"))
 	}
@@ -225,7 +225,7 @@ func TestFiveMissesAMinute(t *testing.T) {
 	b.ask(cleo, talk.OK, join(g, "new"))
 }
 
-// Whoever guesses at a group's password shuts out nobody but himself: neither one stranger nor a crowd of them. A crowd
+// A player who guesses at a group's password shuts out nobody else: neither one stranger nor a crowd of them. A crowd
 // has one guess a minute each.
 func TestNobodyIsLockedOutByTheGuessesOfOthers(t *testing.T) {
 	b := sit(t, open, 250)
@@ -782,7 +782,7 @@ func TestOwnershipPassesToTheLongestStanding(t *testing.T) {
 	}
 	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	owner(anna)
-	b.ask(ben, talk.OK, join(g, "")) // his time starts anew
+	b.ask(ben, talk.OK, join(g, "")) // ben's time starts over
 	b.ask(anna, talk.OK, on(talk.Leave, uuid.Nil))
 	owner(cleo)
 	b.ask(cleo, talk.OK, talk.GroupRequest{Verb: talk.Kick, Group: g, Player: cleo})
@@ -799,7 +799,7 @@ func TestGroupsEndWithTheirLastMemberUnlessPersistent(t *testing.T) {
 	b.ask(ben, talk.OK, on(talk.Leave, uuid.Nil))
 	b.ask(cleo, talk.NotFound, join(g, ""))
 	b.ask(cleo, talk.OK, join(kept, ""))
-	b.ask(cleo, talk.NoPermission, on(talk.Delete, kept)) // coming first does not make it hers
+	b.ask(cleo, talk.NoPermission, on(talk.Delete, kept)) // coming first does not give the group to cleo
 	b.ask(ben, talk.OK, on(talk.Delete, kept))
 	b.in(cleo, uuid.Nil)
 	b.create(dora, "KEPT") // and its name is free

@@ -56,7 +56,7 @@ func TestPersistentGroupsSurvive(t *testing.T) {
 	c.ask(dora, talk.OK, join(g, "p"))
 	c.ask(cleo, talk.OK, join(h, ""))
 	c.ask(cleo, talk.NoPermission, on(talk.Delete, h))
-	c.ask(ben, talk.OK, on(talk.Delete, h)) // still his
+	c.ask(ben, talk.OK, on(talk.Delete, h)) // still ben's
 	if put, gone := c.s.Changes(); len(put) != 0 || !slices.Equal(gone, []uuid.UUID{h}) {
 		t.Errorf("after the end of one: put %v, gone %v", put, gone)
 	}

@@ -376,8 +376,8 @@ func TestMuteIsInTheRelation(t *testing.T) {
 	})
 }
 
-// BenchmarkTurnWithEverything is a turn of a thousand members in 50 groups and 100 domains, half of them muted by name,
-// of whom one changes its group.
+// BenchmarkTurnWithEverything measures a turn of a thousand members in 50 groups and 100 domains, half of them muted by
+// name; one of them changes its group.
 func BenchmarkTurnWithEverything(b *testing.B) {
 	reg := world.New()
 	h := New(reg, route.Policy{Gain: gain.Rules{Default: 48}})

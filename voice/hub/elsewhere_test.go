@@ -39,8 +39,8 @@ func (p *person) rosters() string {
 	return last
 }
 
-// Whoever has voice anywhere on the network is in rosters and in the rows of groups and heard there, unless they have
-// vanished: then nobody elsewhere knows of them either. Distance is another question.
+// A player with voice anywhere on the network is in rosters and in the rows of groups and heard there, unless they have
+// vanished: then nobody elsewhere knows about them either. Distance is another question.
 func TestGroupsAcrossBackends(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		if err := x.hub.SetGroups(group.Limits{Enabled: true, Types: [talk.GroupTypes]bool{true, true, true}}); err != nil {

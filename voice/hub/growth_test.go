@@ -35,7 +35,7 @@ func newThrong(n, per int) *throng {
 	return x
 }
 
-// join is a player who comes with an entry of everybody on the backend.
+// join returns a player who comes with an entry of everybody on the backend.
 func (x *throng) join(i int) *Member {
 	p := x.reg.Add(x.ids[i], "somebody")
 	b := i / x.per
@@ -60,7 +60,7 @@ func (x *throng) settle() (turns int) {
 	return turns
 }
 
-// BenchmarkOneChange is a turn in which one thing has changed, by the members and by what has.
+// BenchmarkOneChange measures a turn in which one thing has changed, by the members and by what has.
 func BenchmarkOneChange(b *testing.B) {
 	for _, size := range []struct{ n, per int }{{1000, 1000}, {5000, 5000}, {5000, 100}} {
 		x := newThrong(size.n, size.per)

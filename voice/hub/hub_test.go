@@ -176,7 +176,7 @@ func (x *test) voice(p *world.Player, status, pose bool) *person {
 	return &person{m, f, route.NewSource(&m.Member)}
 }
 
-// join is a player with voice and status 1 whom everybody sees who is in all, and the other way.
+// join returns a player with voice and status 1 whom everybody sees who is in all, and the other way.
 func (x *test) join(name string, all ...*person) *person {
 	p := x.player(name)
 	for _, o := range all { // before the hub can have seen the newcomer
@@ -427,7 +427,7 @@ func TestLeaving(t *testing.T) {
 		if !a.fake.left {
 			t.Error("the voice of the old connection lives on")
 		}
-		// And one who is gone before the turn has seen him.
+		// And one who is gone before the turn has seen them.
 		x.reg.Remove(again)
 		x.settle()
 		late := x.voice(again, true, false)
@@ -514,7 +514,8 @@ func TestPoseLines(t *testing.T) {
 	})
 }
 
-// BenchmarkTurn is a whole turn of a thousand members in one place of whom one has changed something, rosters included.
+// BenchmarkTurn measures a whole turn of a thousand members in one place; one of them has changed something, rosters
+// included.
 func BenchmarkTurn(b *testing.B) {
 	reg := world.New()
 	h := New(reg, route.Policy{Gain: gain.Rules{Default: 48}})

@@ -61,8 +61,7 @@ func (x *test) mute(r mute.Record) {
 	x.settle()
 }
 
-// Whoever is muted is told at once, with a voice connection or without, once, and of the end: by a lift and by the
-// clock.
+// A muted player is told at once, with a voice connection or without, once, and of the end: by a lift and by the clock.
 func TestMutedPlayersAreTold(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		w := x.tell()
@@ -124,7 +123,7 @@ func TestTheMuteOfEverybodyIsTold(t *testing.T) {
 	})
 }
 
-// Who joins while muted is told, once it is known where the player is, each time; others are not told that they are
+// A player who joins while muted is told, once it is known where they are, each time; others are not told that they are
 // not.
 func TestWhoComesBackMutedIsToldAgain(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {

@@ -16,7 +16,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/route"
 )
 
-// page is a player with a page, in sight of all.
+// page returns a player with a page, in sight of all.
 func (x *test) page(name string, all ...*person) *person {
 	p := x.player(name)
 	for _, o := range all {
@@ -34,7 +34,7 @@ func (x *test) at(p *person, px, y, z float64) {
 	p.Player.SetPose(&world.Pose{X: px, Y: y, Z: z, Place: p.Player.Facts().Place})
 }
 
-// last is the newest of somebody's events that begin so, or nothing.
+// last returns the newest of somebody's events that begin so, or nothing.
 func last(p *person, begins string) string {
 	all := p.fake.take()
 	for _, e := range slices.Backward(all) {
@@ -86,8 +86,8 @@ func TestWhoIsAround(t *testing.T) {
 	})
 }
 
-// TestNobodyHiddenIsAround: not who has vanished, who is in another place, a spectator, or of whom no roster has told
-// yet.
+// TestNobodyHiddenIsAround: no vanished player, none in another place, no spectator, and none that no roster has told
+// about yet.
 func TestNobodyHiddenIsAround(t *testing.T) {
 	run(t, route.Policy{}, func(x *test) {
 		a := x.page("anna")
@@ -261,7 +261,7 @@ func TestSleepingPage(t *testing.T) {
 	})
 }
 
-// BenchmarkNear is a flush of a thousand pages in one world, and of a thousand in one spot.
+// BenchmarkNear measures a flush of a thousand pages in one world, and of a thousand in one spot.
 func BenchmarkNear(b *testing.B) {
 	for name, width := range map[string]float64{"world": 4000, "spot": 20} {
 		b.Run(name, func(b *testing.B) {

@@ -16,7 +16,7 @@ func id(n int) (u uuid.UUID) {
 	return u
 }
 
-// crowd is n groups and per members in each, all names as long as they get.
+// crowd returns n groups and per members in each, all names as long as they get.
 func crowd(n, per int) (groups []talk.GroupRow, members []talk.GroupMember) {
 	for i := range n {
 		groups = append(groups, talk.GroupRow{ID: id(1<<20 + i), Type: talk.IsolatedGroup, Locked: true, Owner: id(i * per), Name: strings.Repeat("語", talk.MaxGroupName)})
@@ -27,7 +27,7 @@ func crowd(n, per int) (groups []talk.GroupRow, members []talk.GroupMember) {
 	return groups, members
 }
 
-// head is the longest.
+// head returns the longest.
 func head() (h Groups) {
 	h.May = talk.GroupCaps{Use: true, Create: true, Admin: true, Invite: true}
 	for i := range talk.MaxInvitations {

@@ -259,7 +259,7 @@ func TestAJumpOfTheClockDeletesNoMute(t *testing.T) {
 		if s := b.State(anna, false, right); s.Kind != talk.MutedPlayer || b.Len() != 1 || b.Revision() == revision {
 			t.Errorf("%s: put right, and %+v", what, s)
 		}
-		b.Expire(at(3*time.Hour, 0)) // and the hour begins anew
+		b.Expire(at(3*time.Hour, 0)) // and the hour starts over
 		if _, gone := b.Changes(); len(gone) > 0 || b.Len() != 1 {
 			t.Errorf("%s: deleted later", what)
 		}
@@ -274,8 +274,8 @@ func TestAJumpOfTheClockDeletesNoMute(t *testing.T) {
 	}
 }
 
-// jumped is t as a clock would have it that has jumped: the wall's reading differs, the monotonic one does not. There
-// is no other way to make one than to know how the two are kept; the test says so when that changes.
+// jumped returns t as a clock would have it that has jumped: the wall's reading differs, the monotonic one does not.
+// There is no other way to make one than to know how the two are kept; the test says so when that changes.
 func jumped(t *testing.T, at time.Time, by time.Duration) time.Time {
 	t.Helper()
 	wall := at.Round(0).Add(by)

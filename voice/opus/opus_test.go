@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// tone is frame i of a 440 Hz sine of the given peak.
+// tone returns frame i of a 440 Hz sine of the given peak.
 func tone(i int, peak float64) []int16 {
 	pcm := make([]int16, FrameSize)
 	for k := range pcm {
@@ -17,7 +17,7 @@ func tone(i int, peak float64) []int16 {
 	return pcm
 }
 
-// level is the amplitude of the given frequency in pcm.
+// level returns the amplitude of the given frequency in pcm.
 func level(pcm []int16, hz float64) float64 {
 	var re, im float64
 	for k, v := range pcm {
@@ -90,7 +90,7 @@ func TestToneSurvives(t *testing.T) {
 	}
 }
 
-// twentyMillis is column 20 ms of RFC 6716, table 2.
+// twentyMillis returns column 20 ms of RFC 6716, table 2.
 func twentyMillis(config byte) bool {
 	switch {
 	case config < 12:

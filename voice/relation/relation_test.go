@@ -197,7 +197,7 @@ func TestWhoIsNotShownRefusesTheWholeTurn(t *testing.T) {
 	if _, err := c.Compile(turn, views[:carol]); !errors.As(err, &unseen) {
 		t.Errorf("no view at all: %v", err)
 	}
-	// What does not reach carol is no violation, whatever else she may not see.
+	// A voice that does not reach carol is no violation, whatever else carol may not see.
 	for name, change := range map[string]func(*Turn){
 		"alice is muted":    func(t *Turn) { t.Participant(alice, Muted) },
 		"carol is deafened": func(t *Turn) { t.Participant(carol, Deafened) },

@@ -169,7 +169,7 @@ func TestSmallViews(t *testing.T) {
 	}
 }
 
-// BenchmarkRoster is one reader's roster of a thousand, when nobody else sees the same people.
+// BenchmarkRoster measures one reader's roster of a thousand, when nobody else sees the same people.
 func BenchmarkRoster(b *testing.B) {
 	k, seen := roster.New(), make([]uint64, 16)
 	for i := range 1000 {

@@ -25,7 +25,7 @@ func book() *Book {
 
 var everybody = []uint64{1 | 1<<2, 1 << 1}
 
-// names are those of the people in a snapshot.
+// names returns those of the people in a snapshot.
 func names(s *Snapshot) (all []string) {
 	for e := range s.All() {
 		all = append(all, e.Name)
@@ -56,7 +56,7 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// Whoever keeps a snapshot keeps what it showed, whatever becomes of the book and its slots.
+// A kept snapshot keeps showing the same, whatever becomes of the book and its slots.
 func TestSnapshotsStayAsTheyAre(t *testing.T) {
 	b := book()
 	before := b.Snapshot(everybody)
@@ -200,7 +200,7 @@ func TestChangesLeadFromOneToTheNext(t *testing.T) {
 	}
 }
 
-// Who is told of nobody new must not find out that somebody came whom they may not see.
+// A reader who is told of nobody new must not find out that somebody came whom they may not see.
 func TestARevisionTellsNothingOfTheHidden(t *testing.T) {
 	b := book()
 	before := b.Snapshot(everybody)
@@ -257,7 +257,7 @@ func TestHowPeopleAreConcernsThoseWhoAreTold(t *testing.T) {
 	}
 }
 
-// BenchmarkSnapshot is one reader's roster of a thousand, when nobody else sees the same people.
+// BenchmarkSnapshot measures one reader's roster of a thousand, when nobody else sees the same people.
 func BenchmarkSnapshot(b *testing.B) {
 	k, seen := New(), make([]uint64, 16)
 	for i := range 1000 {

@@ -309,8 +309,8 @@ func TestNoAllocationWithEverything(t *testing.T) {
 	}
 }
 
-// TestSetPolicy: what an administrator changes counts from the next table on, in both directions, and nobody hears
-// somebody of whom no roster has told.
+// TestSetPolicy: what an administrator changes counts from the next table on, in both directions, and nobody hears a
+// talker that no roster has told about.
 func TestSetPolicy(t *testing.T) {
 	r := newRoom(t, Policy{Gain: gain.Rules{Default: 48}})
 	a, b := r.join(1, 0), r.join(2, 30)

@@ -626,7 +626,7 @@ type count struct{ n int }
 
 func (c *count) Deliver(*Frame) { c.n++ }
 
-// crowd is n members in one place, g groups of them out of each other's range.
+// crowd returns n members in one place, g groups of them out of each other's range.
 func crowd(t testing.TB, n, g int) (*room, []*Member) {
 	r := newRoom(t, Policy{})
 	ids := make([]uuid.UUID, n)
@@ -703,7 +703,8 @@ func BenchmarkCompile(b *testing.B) {
 	}
 }
 
-// BenchmarkLook is a backend that shows one more player to all of a thousand: the dearest turn, without its budget.
+// BenchmarkLook measures a backend that shows one more player to all of a thousand: the dearest turn, without its
+// budget.
 func BenchmarkLook(b *testing.B) {
 	r, all := crowd(b, 1000, 1)
 	n := 0

@@ -34,7 +34,7 @@ func TestDeclaredRoutesWaitAndRevokedOnesDoNot(t *testing.T) {
 	declared(alice, bob)
 	r.hears(alice, bob)
 
-	// The backend hides alice: no route, before bob is told. It shows her again: not before bob is told again.
+	// The backend hides alice: no route, before bob is told. It shows alice again: not before bob is told again.
 	r.show(alice, bob) // who sees and is not seen has vanished
 	bob.Player.Hide(alice.Player.ID)
 	r.turn()

@@ -30,7 +30,7 @@ var files = []struct {
 	{"stereo_20ms.opus", "opus", 0.5}, {"mono_60ms.opus", "opus", 0.5}, {"mono_2ms.opus", "opus", 0.5}, {"chained.opus", "opus", 1},
 }
 
-// level is the amplitude of 440 Hz.
+// level returns the amplitude of 440 Hz.
 func level(pcm []int16) float64 {
 	var re, im float64
 	for k, v := range pcm {

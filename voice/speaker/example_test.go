@@ -14,7 +14,7 @@ import (
 )
 
 // A jukebox in the spawn of the lobby. Programs that play Opus packets or microphones only need neither opus nor
-// soundfile, and thereby no cgo.
+// soundfile, and so no cgo.
 func Example() {
 	var gateway *voice.Gateway // the one that the players are connected to
 

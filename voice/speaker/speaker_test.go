@@ -120,7 +120,7 @@ func (h *house) open(change func(*Spec)) *Channel {
 	return c
 }
 
-// packet is one 20 ms mono frame going by its first byte.
+// packet returns one 20 ms mono frame going by its first byte.
 func packet(n int) []byte { return []byte{0x78, byte(n)} }
 
 // row plays n packets, then ends.
@@ -402,7 +402,7 @@ func TestPlayAfterADelay(t *testing.T) {
 	}
 }
 
-// Who is allowed hears it; nobody named is nobody, and no list is everybody.
+// Allowed players hear it; an empty list is nobody, and no list is everybody.
 func TestAllowed(t *testing.T) {
 	h := build(t)
 	a, b := h.join("a", 0), h.join("b", 0)

@@ -80,7 +80,7 @@ func removes(file string) func(*testing.T, string) {
 	return func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, file))) }
 }
 
-// filled is a directory with ten records, of which one was changed, and one that was deleted.
+// filled returns a directory with ten records, of which one was changed, and one that was deleted.
 func filled(t *testing.T) (dir string, want map[string]int) {
 	t.Helper()
 	dir, want = t.TempDir(), map[string]int{}
@@ -238,7 +238,7 @@ func TestMissingRecordsOfAServerElsewhereAreNamed(t *testing.T) {
 
 	looks := e.config()
 	looks.Look = true
-	for _, cfg := range []Config{looks, looks, e.config()} { // to look does not count anew
+	for _, cfg := range []Config{looks, looks, e.config()} { // a look does not count twice
 		s, b = open(t, cfg)
 		if h := s.Health(); h.Missing != 1 || len(h.Damage) != 1 {
 			t.Errorf("look %v: health %+v", cfg.Look, h)

@@ -21,12 +21,12 @@ const (
 	lives  = 40 // about
 )
 
-// step is one of the writes: what it does to a key.
+// step returns one of the writes: what it does to a key.
 func step(i int) (key string, n int, gone bool) {
 	return fmt.Sprint("k", i*7%60), i, i%5 == 4
 }
 
-// after is what is stored when the first n writes are done.
+// after returns what is stored when the first n writes are done.
 func after(n int) map[string]int {
 	state := map[string]int{}
 	for i := range n {

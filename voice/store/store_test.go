@@ -301,7 +301,7 @@ func TestUnreadableRecordsAreSetAside(t *testing.T) {
 	}
 }
 
-// plain is a store that writes records without reading them.
+// plain returns a store that writes records without reading them.
 func plain(t *testing.T, dir string, records map[string]string) *Store {
 	t.Helper()
 	s, err := Open(ctxOf(t), Config{Dir: dir, Log: quiet()})
@@ -665,7 +665,7 @@ func TestAFullServer(t *testing.T) {
 	testkit.Until(t, "the log says so", func() bool { return strings.Count(log.String(), "cannot be stored for now") == 1 })
 }
 
-// A server has lost its files: what is known here goes back, whoever has made the bucket anew.
+// A server has lost its files: records that are known here go back, whoever has made a new bucket.
 func TestAServerThatForgetsIsTold(t *testing.T) {
 	for _, remade := range []bool{false, true} {
 		e := hire(t)
@@ -713,7 +713,8 @@ func TestAServerThatForgetsIsTold(t *testing.T) {
 	}
 }
 
-// Whoever asked to be told is told once, whatever happens to the server meanwhile, and does not wait for its return.
+// A caller that asked to be told is told once, whatever happens to the server meanwhile, and does not wait for its
+// return.
 func TestEverybodyIsTold(t *testing.T) {
 	e := hire(t)
 	s, b := open(t, e.config())

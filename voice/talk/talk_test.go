@@ -49,7 +49,7 @@ func words[V interface {
 	}
 }
 
-// Whoever speaks as always does nothing that has to be told; every other tier has a word for it, of its own.
+// Ordinary speech needs no mention; every other tier has a word of its own for it.
 func TestDoing(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for i := range Tiers {

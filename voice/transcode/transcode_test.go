@@ -70,7 +70,7 @@ func play(t testing.TB, s *Sound, most int) (pcm []int16, err error) {
 	return pcm, nil
 }
 
-// level is the amplitude of 440 Hz in the middle of the sound.
+// level returns the amplitude of 440 Hz in the middle of the sound.
 func level(pcm []int16) float64 {
 	pcm = pcm[len(pcm)/4 : len(pcm)*3/4]
 	var re, im float64

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// vectors are verdicts and frames of clients.
+// vectors returns verdicts and frames of clients.
 func vectors(t testing.TB) (all [][2]string) {
 	t.Helper()
 	b, err := os.ReadFile("testdata/client.txt")
@@ -104,7 +104,7 @@ func TestRooms15ChatText(t *testing.T) {
 	}
 }
 
-// written is each frame of a server, with all that it can have.
+// written returns each frame of a server, with all that it can have.
 func written() map[string][]byte {
 	o := state.Object{{Key: "n", Value: state.OfInt(1)}}
 	said := []Message{{1, "p1", "Ann", "hi \"you\"", false}, {2, "p1", "Ann", "Ann left", true}}

@@ -229,7 +229,7 @@ func vectors(t testing.TB) (all []vector) {
 	return all
 }
 
-// crowd is a hundred who walk.
+// crowd returns a hundred who walk.
 func crowd(moved float64, moving int) state.Object {
 	people := state.Object{}
 	for i := range 100 {

@@ -325,7 +325,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// players is a state of a hundred people who walk.
+// players returns a state of a hundred people who walk.
 func players(n int, moved float64) Object {
 	people := Object{}
 	for i := range n {
