@@ -1,7 +1,6 @@
-// Package admin shows the state of the program over HTTP: /healthz for whatever
-// watches it, /metrics for Prometheus. It promises that strangers learn nothing
-// but that it is up, and that every counter is there from the start, at zero, so
-// that a rate over it is right from the first event on.
+// Package admin shows the state of the program over HTTP: /healthz for watchdogs, /metrics for Prometheus. It promises
+// that strangers learn nothing but that it is up, and that every counter is there from the start, at zero, so that a
+// rate over it is right from the first event on.
 package admin
 
 import (
@@ -22,8 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/front"
 )
 
-// Admin holds the metrics and serves both pages. Metrics are to be added before
-// it serves.
+// Admin holds the metrics and serves both pages. Add all metrics before it serves.
 type Admin struct {
 	networks atomic.Pointer[[]netip.Prefix]
 	hosts    atomic.Pointer[[]string]
@@ -31,7 +29,7 @@ type Admin struct {
 	health   func() Health
 }
 
-// Health is what /healthz says.
+// Health is the content of /healthz.
 type Health struct {
 	OK bool // answers 200; else 503
 	// State is a word for it, such as "running" or "stopping".
@@ -40,14 +38,13 @@ type Health struct {
 	Details map[string]any
 }
 
-// Loopback is who may see everything unless somebody else is named.
+// Loopback returns the networks that may see everything unless others are named.
 func Loopback() []netip.Prefix {
 	return []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 }
 
-// New makes the pages. networks are those that may read /metrics and the details
-// of /healthz; nil is [Loopback], an empty list nobody. health is called for each
-// request to /healthz.
+// New makes the pages. networks may read /metrics and the details of /healthz; nil is [Loopback], an empty list nobody.
+// health is called for each request to /healthz.
 func New(networks []netip.Prefix, health func() Health) *Admin {
 	a := &Admin{registry: prometheus.NewRegistry(), health: health}
 	a.SetNetworks(networks)
@@ -64,12 +61,12 @@ func (a *Admin) SetNetworks(networks []netip.Prefix) {
 	a.networks.Store(&networks)
 }
 
-// SetHosts replaces the names by which everything may be asked for, besides any address and localhost; *.x is every name
-// below x. A page of somebody else's can make a browser ask here by its own name, and read the answer.
+// SetHosts replaces the names by which everything may be asked for, in addition to any address and localhost; *.x is
+// every name below x. A page of somebody else's can make a browser ask here by its own name, and read the answer.
 func (a *Admin) SetHosts(names []string) { a.hosts.Store(&names) }
 
-// Gauge adds a value that goes up and down. It panics, like all that add, when
-// the name is taken or not one that Prometheus allows.
+// Gauge adds a value that goes up and down. It panics, like the other methods that add, when the name is taken or not
+// one that Prometheus allows.
 func (a *Admin) Gauge(name, help string, read func() float64) {
 	a.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read))
 }
@@ -79,27 +76,26 @@ func (a *Admin) Counter(name, help string, read func() float64) {
 	a.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read))
 }
 
-// Counters adds values that only grow, one for each value of a label. read has to
-// give every one of them each time, those at zero too.
+// Counters adds values that only grow, one for each value of a label. read has to emit every one of them each time,
+// those at zero too.
 func (a *Admin) Counters(name, help, label string, read func(emit func(value string, n float64))) {
 	a.registry.MustRegister(newLabelled(name, help, label, prometheus.CounterValue, read))
 }
 
-// CountersBy is Counters with several labels, whose values emit is given in the same order.
+// CountersBy does as Counters with several labels; emit gets their values in the same order.
 func (a *Admin) CountersBy(name, help string, labels []string, read func(emit func(n float64, values ...string))) {
 	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read})
 }
 
-// Gauges adds values that go up and down, one for each value of a label. Those that read does not give are gone.
+// Gauges adds values that go up and down, one for each value of a label. Those that read does not emit are gone.
 func (a *Admin) Gauges(name, help, label string, read func(emit func(value string, n float64))) {
 	a.registry.MustRegister(newLabelled(name, help, label, prometheus.GaugeValue, read))
 }
 
-// Other is the label of what a [Admin.Tally] was not told of beforehand.
+// Other is the label of values that a [Admin.Tally] was not told of beforehand.
 const Other = "other"
 
-// Tally adds counters, one for each value, and returns the function that counts.
-// It may be called from any goroutine.
+// Tally adds counters, one for each value, and returns the function that counts. It may be called from any goroutine.
 func (a *Admin) Tally(name, help, label string, values []string) (count func(value string)) {
 	vec := prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	a.registry.MustRegister(vec)
@@ -116,7 +112,7 @@ func (a *Admin) Tally(name, help, label string, values []string) (count func(val
 	}
 }
 
-// Each gives every series that /metrics has with a single value, as name{label="value"}.
+// Each emits every series that /metrics has with a single value, as name{label="value"}.
 func (a *Admin) Each(emit func(series string, n float64)) error {
 	families, err := a.registry.Gather()
 	for _, f := range families {
@@ -163,7 +159,7 @@ func (l *labelled) Collect(out chan<- prometheus.Metric) {
 	})
 }
 
-// refusal is why somebody may not see everything, in a line that says what to change; empty: they may.
+// refusal returns why somebody may not see everything, in a line that says what to change; empty: they may.
 func (a *Admin) refusal(r *http.Request) string {
 	from, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -186,8 +182,8 @@ func (a *Admin) refusal(r *http.Request) string {
 
 func (a *Admin) allowed(r *http.Request) bool { return a.refusal(r) == "" }
 
-// named tells whether host, of a request, is an address or one of our names. None at all is from a program that has no
-// name for us.
+// named tells whether host, of a request, is an address or one of our names. A request without one is from a program
+// that has no name for us.
 func (a *Admin) named(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		host = h

@@ -1,7 +1,7 @@
 // Package commands is what players and the console can tell the proxy to do, and what they are answered.
 //
-// It promises that whatever somebody types or is called stays text in an answer, that a command tells who can act what
-// to do when it fails, and that it knows the rest of the program through small interfaces alone.
+// It promises that typed words and names stay text in an answer, that a failed command tells the person who can act
+// what to do, and that it knows the rest of the program only through small interfaces.
 package commands
 
 import (
@@ -21,16 +21,16 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Permission is the node that a command needs; those of parts of a command follow it: earshot.command.ping.others. The
-// node of a part is enough for that part, and shows the command.
+// Permission returns the node that a command needs; those of parts of a command follow it: earshot.command.ping.others.
+// The node of a part is enough for that part, and shows the command.
 func Permission(name string) string { return "earshot.command." + name }
 
-// Enter is the node that a restricted server takes to join it.
+// Enter returns the node that it takes to join a restricted server.
 func Enter(server string) string { return "earshot.server." + strings.ToLower(server) }
 
-// Source is whoever types: a player or the console.
+// Source gives a command: a player or the console.
 type Source interface {
-	// Allowed tells whether the source may use what needs the permission; the console may use everything.
+	// Allowed tells whether the source has a permission; the console has all.
 	Allowed(permission string) bool
 	Name() string
 	Player() Player // nil: the console
@@ -43,13 +43,13 @@ type Player interface {
 	ID() uuid.UUID
 	Name() string
 	Protocol() int32
-	Relayed() bool // his version of the game is not known: nothing can be said to him
+	Relayed() bool // the version of their game is unknown: nothing can be said to them
 	Locale() string
-	Server() string              // the server he is on; empty: on none yet
+	Server() string              // the server they are on; empty: on none yet
 	Ping() time.Duration         // 0: not known yet
-	Connect(server string) error // begins to; he is told of a later failure
+	Connect(server string) error // begins to; they are told of a later failure
 	Transfer(host string, port uint16) error
-	SendChat(packet.Text) error // fails when too much is waiting, or he has left
+	SendChat(packet.Text) error // fails when too much is waiting, or they have left
 }
 
 // Server is one registered server.
@@ -61,19 +61,20 @@ type Server struct {
 	Restricted bool // takes the permission [Enter] to join, and to be shown
 }
 
-// Network is the players and servers. Names of players are compared without regard to case. Its methods must not wait.
+// Network holds the players and servers. Names of players are compared without regard to case. Its methods must not
+// wait.
 type Network interface {
 	Players() []Player // in any order
-	// Shown are those of them of whom one may know: without whom a server hides from him.
+	// Shown returns the players that to may know about, without those its server hides from it.
 	Shown(to Player) []Player
 	Player(name string) (Player, bool)
 	Servers() []Server // in the order in which to show them
 }
 
-// Past is who was here once. Its methods must not wait.
+// Past knows who was here once. Its methods must not wait.
 type Past interface {
 	Name(player uuid.UUID) string // the last one; empty: not known
-	Find(name string) []Once      // whose last name it is, whatever the case, the newest first
+	Find(name string) []Once      // those with that last name, whatever the case, the newest first
 }
 
 // Once is a player who was here.
@@ -89,38 +90,38 @@ type Fact struct {
 	Named []string
 }
 
-// Program is what concerns the whole of it. A command whose function is nil is not there.
+// Program holds the operations on the whole program. A command whose function is nil is not there.
 type Program struct {
 	Version string
 	Status  func() []Fact
-	// Reload puts a changed configuration in force, whole or not at all. It says what changed, and what would have but
-	// needs a restart.
+	// Reload puts a changed configuration in force, whole or not at all. It returns what changed, and what would have
+	// but needs a restart.
 	Reload func(context.Context) (changes, restart []string, err error)
-	// Drain keeps new players off a server, or no longer; move takes those away who are there, a few at a time, and calls done
-	// when each has been tried, from another goroutine.
+	// Drain keeps new players off a server, or no longer; move sends its players elsewhere, a few at a time, and calls
+	// done when each has been tried, from another goroutine.
 	Drain func(server string, on, move bool, done func(Emptied)) error
-	// Dump writes what helps to find a fault, and says where.
+	// Dump writes a file that helps to find a fault, and returns its name.
 	Dump func(context.Context) (file string, err error)
 	// Shutdown begins the end of the program and returns. Players are told the reason if there is one.
 	Shutdown func(ctx context.Context, reason string)
 }
 
-// Emptied is what became of those who were on a server when it was to be emptied.
+// Emptied reports on the players who were on a server when it was to be emptied.
 type Emptied struct {
 	Players, Moved, Left int      // all; of these, on another server now; and gone from the proxy
-	Nowhere, Refused     []string // names of who is still there: no other server of the list is up; no other took them
+	Nowhere, Refused     []string // still there: no other server of the list is up; no other took them
 }
 
-// Config is what the commands work on. Network is required.
+// Config holds what the commands work with. Network is required.
 type Config struct {
 	Network Network
 	Program Program
 	Voice   Voice               // nil: there is no /voice
-	Past    Past                // nil: whoever is not here has no name
+	Past    Past                // nil: players who are not here have no names
 	Hubs    []string            // servers that /hub goes to, the first that is up; empty: there is no /hub
 	Aliases map[string][]string // other names of commands
 	Texts   *Texts              // nil: English
-	// Allowed tells whether a player may use what needs the permission, for what concerns several players. nil: nobody may.
+	// Allowed tells whether a player has a permission, for commands about several players. nil: nobody has.
 	Allowed func(p Player, permission string) bool
 	Limit   func(Player) bool         // false: this player is too fast; nil: nobody is. Asked once for each command.
 	Alert   func(packet.Text)         // shows an alert in the console or log; nil: nowhere
@@ -128,13 +129,14 @@ type Config struct {
 	Log     *slog.Logger              // of commands carried out; nil: none
 }
 
-// Commands are the commands of one configuration. They may be used from any goroutine.
+// Commands holds the commands of one configuration. It may be used from any goroutine.
 type Commands struct {
 	cfg   Config
 	table *command.Table[Source]
 }
 
-// Namespaces can be written before a command's name with a colon, to reach ours where a backend's is meant otherwise.
+// Namespaces returns the words that can be written before a command's name with a colon, to reach ours where a
+// backend's is meant otherwise.
 func Namespaces() []string { return []string{"earshot", "proxy"} }
 
 // New makes the commands. The error names the command at fault: an alias that is taken or is no name.
@@ -177,7 +179,8 @@ func Nodes() (all []string) {
 	return slices.Compact(all)
 }
 
-// Table is for announcing, finding and completing the commands. To run one, use Execute, which also answers.
+// Table returns the table for announcing, finding and completing the commands. To run one, use Execute, which also
+// answers.
 func (c *Commands) Table() *command.Table[Source] { return c.table }
 
 // problem is an error that is a text of ours.
@@ -189,13 +192,13 @@ type problem struct {
 // Error implements error, for logs.
 func (p *problem) Error() string { return fill(english[p.key], p.named...).String() }
 
-// Told is the text.
+// Told returns the text.
 func (p *problem) Told() (string, []string) { return string(p.key), p.named }
 
 func fail(k key, named ...string) error { return &problem{k, named} }
 
 // Execute runs the command that text calls, without its slash, and tells src what went wrong. It returns false when
-// there is no such command for src. It may wait as long as what the command does; ctx ends it.
+// there is no such command for src. It may wait as long as the command does; ctx ends it.
 func (c *Commands) Execute(ctx context.Context, src Source, text string) bool {
 	cmd, _ := c.table.Find(src, text)
 	if cmd == nil {
@@ -207,7 +210,7 @@ func (c *Commands) Execute(ctx context.Context, src Source, text string) bool {
 	}
 	_, err := c.table.Execute(ctx, src, text)
 	level := slog.LevelInfo
-	if AtTerminal(ctx) { // who typed it there has it before his eyes
+	if AtTerminal(ctx) { // whoever typed it there sees it
 		level = slog.LevelDebug
 	}
 	c.cfg.Log.Log(ctx, level, "command", "by", src.Name(), "command", cmd.Name, "text", text, "err", err)
@@ -222,17 +225,17 @@ func (c *Commands) Execute(ctx context.Context, src Source, text string) bool {
 	return true
 }
 
-// text is a text for src.
+// text returns a text for src.
 func (c *Commands) text(src Source, k key, named ...string) packet.Text {
 	return c.cfg.Texts.text(src.Locale(), k, named...)
 }
 
-// Texts are those that answers are in.
+// Texts returns the texts of answers.
 func (c *Commands) Texts() *Texts { return c.cfg.Texts }
 
 func (c *Commands) answer(src Source, k key, named ...string) { src.Send(c.text(src, k, named...)) }
 
-// protocolOf is in which form src reads texts.
+// protocolOf returns the protocol whose form of texts src reads.
 func protocolOf(src Source) int32 {
 	if p := src.Player(); p != nil {
 		return p.Protocol()

@@ -19,15 +19,14 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// ErrQuit is what Run returns when somebody at the terminal has pressed Ctrl-C or Ctrl-D on an empty line.
+// ErrQuit is the error of Run when somebody at the terminal has pressed Ctrl-C or Ctrl-D on an empty line.
 var ErrQuit = errors.New("ended from the console")
 
-// maxLine is the longest line that is read from what is no terminal, in bytes. A longer one is no command.
+// maxLine bounds the lines of an input that is no terminal, in bytes. A longer one is no command.
 const maxLine = 64 << 10
 
-// Console takes commands from the standard input: with editing, history and completion where it is a terminal, line by
-// line where it is not. It is also where logs have to be written to meanwhile, so that they do not run into the line
-// that is being typed.
+// Console takes commands from the standard input: with editing, history and completion on a terminal, else line by
+// line. Write logs to it meanwhile, so that they do not run into the line that is being typed.
 type Console struct {
 	in       *os.File
 	out      *os.File
@@ -40,12 +39,12 @@ type Console struct {
 	terminal *term.Terminal // while Run edits lines
 }
 
-// NewConsole makes a console. commands is asked for each line.
+// NewConsole makes a console. commands is called for each line.
 func NewConsole(in, out *os.File, commands func() *Commands) *Console {
 	return &Console{in: in, out: out, commands: commands}
 }
 
-// IsTerminal tells whether somebody can type at f, or read it while it is written.
+// IsTerminal tells whether f is a terminal, with a person who types or reads.
 func IsTerminal(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
 
 // Write shows text above the line that is being typed.
@@ -58,8 +57,8 @@ func (c *Console) Write(p []byte) (int, error) {
 	return c.out.Write(p)
 }
 
-// Run carries out commands, one after the other, until ctx ends or the input does. It is nil then, but ErrQuit from a
-// terminal. When it returns the terminal is as it was.
+// Run carries out commands, one after the other, until ctx ends or the input does. Then it returns nil, but ErrQuit
+// from a terminal. When it returns the terminal is as it was.
 func (c *Console) Run(ctx context.Context) error {
 	in, err := newInput(c.in)
 	if err != nil {
@@ -70,7 +69,7 @@ func (c *Console) Run(ctx context.Context) error {
 	next := c.lines(in)
 	typing := IsTerminal(c.in)
 	if typing && !inForeground(c.in) {
-		return nil // a program in the background that reads a terminal is stopped
+		return nil // the system stops a background program that reads a terminal
 	}
 	if typing && IsTerminal(c.out) {
 		restore, err := c.edit(in)
@@ -100,7 +99,7 @@ func (c *Console) Run(ctx context.Context) error {
 // errEnd is the end of an input that is no terminal.
 var errEnd = errors.New("end of input")
 
-// lines reads what is no terminal.
+// lines reads an input that is no terminal.
 func (c *Console) lines(in io.Reader) func() (string, error) {
 	buf := bufio.NewReaderSize(in, maxLine)
 	return func() (string, error) {
@@ -123,8 +122,8 @@ func (c *Console) lines(in io.Reader) func() (string, error) {
 	}
 }
 
-// keys is what is typed at a terminal. Ctrl-C clears a line that something was typed on; the terminal itself would end
-// with it.
+// keys reads what is typed at a terminal. Ctrl-C clears a line with something on it; the terminal itself would end with
+// it.
 type keys struct {
 	in     io.Reader
 	typing bool   // since the line began, or was cleared
@@ -140,11 +139,11 @@ func (k *keys) Read(p []byte) (int, error) {
 			switch {
 			case b == 0x03 && k.typing:
 				k.typing = false
-				k.rest = append(k.rest, 0x05, 0x15) // Ctrl-E, Ctrl-U: to the end of the line, and all before that deleted
+				k.rest = append(k.rest, 0x05, 0x15) // Ctrl-E, Ctrl-U: to the end of the line, delete all before
 				continue
 			case b == '\r' || b == '\n':
 				k.typing = false
-			case b >= ' ', b == 0x1b, b == 0x0e, b == 0x10: // what brings back a line that was typed before is typing too
+			case b >= ' ', b == 0x1b, b == 0x0e, b == 0x10: // fetching a former line is typing too
 				k.typing = true
 			}
 			k.rest = append(k.rest, b)
@@ -158,7 +157,7 @@ func (k *keys) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// edit puts the terminal into the state in which each key comes at once, and gives the way back.
+// edit puts the terminal into the state in which each key comes at once, and returns the way back.
 func (c *Console) edit(in io.Reader) (restore func(), err error) {
 	fd := int(c.in.Fd())
 	before, err := term.MakeRaw(fd)
@@ -203,8 +202,7 @@ func (c *Console) execute(ctx context.Context, line string) {
 	}
 }
 
-// complete answers the Tab key: it goes as far as all that is possible agrees, and if that is nowhere, shows what is
-// possible.
+// complete answers the Tab key: it goes as far as all choices agree, and if that is nowhere, shows them.
 func (c *Console) complete(line string, pos int, key rune) (string, int, bool) {
 	if key != '\t' {
 		return "", 0, false
@@ -237,7 +235,7 @@ func (c *Console) complete(line string, pos int, key rune) (string, int, bool) {
 	return head[:at] + common + tail, at + len(common), true
 }
 
-// commonPrefix is what all words begin with, whatever the case.
+// commonPrefix returns the common beginning of all words, whatever the case.
 func commonPrefix(words []string) string {
 	first := words[0]
 	for n := len(first); n > 0; {
@@ -250,7 +248,7 @@ func commonPrefix(words []string) string {
 	return ""
 }
 
-// console is the Source that the console is.
+// console is the console as a Source.
 type console struct{ c *Console }
 
 // Allowed implements Source.
@@ -274,8 +272,8 @@ func (s console) Send(t packet.Text) {
 	}
 }
 
-// coloured returns a text with the codes by which terminals have colours. Each piece ends its own, and has no other control
-// characters, whatever somebody is called or a server says.
+// coloured returns a text with the codes by which terminals have colours. Each piece ends its own, and has no other
+// control characters, whatever somebody is called or a server says.
 func coloured(t packet.Text) string {
 	var b strings.Builder
 	for _, r := range t.Runs() {

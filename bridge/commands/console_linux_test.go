@@ -80,8 +80,8 @@ func TestConsoleTerminal(t *testing.T) {
 	x.Close()
 }
 
-// TestConsoleColours: at a terminal that takes colours an answer has those of the game, piece by piece; and whatever is in
-// it, a terminal obeys no code but ours.
+// TestConsoleColours: at a terminal that takes colours an answer has those of the game, piece by piece; and whatever is
+// in it, a terminal obeys no code but ours.
 func TestConsoleColours(t *testing.T) {
 	x := peer.NewTerminal(t)
 	_, cfg := setup()
@@ -127,7 +127,8 @@ func TestConsoleQuit(t *testing.T) {
 	}
 }
 
-// TestConsoleClearsALine: Ctrl-C on a half-typed line clears it, wherever the cursor is, also where the line is an old one.
+// TestConsoleClearsALine: Ctrl-C on a half-typed line clears it, wherever the cursor is, also where the line is an old
+// one.
 func TestConsoleClearsALine(t *testing.T) {
 	x := peer.NewTerminal(t)
 	_, cfg := setup()

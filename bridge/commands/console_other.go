@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// input reads a file and stops when told to. What waits in the system for the file goes on waiting: there is no way to
-// end that but the end of the program.
+// input reads a file and stops when told to. A read in the system goes on waiting: only the end of the program can end
+// it.
 type input struct {
 	file    *os.File
 	chunks  chan []byte
@@ -61,8 +61,8 @@ func (i *input) Read(p []byte) (int, error) {
 // Stop ends a Read that waits, and all that follow.
 func (i *input) Stop() { i.stop.Do(func() { close(i.stopped) }) }
 
-// Close is Stop.
+// Close does as Stop.
 func (i *input) Close() { i.Stop() }
 
-// inForeground: there are no background programs that share a terminal.
+// inForeground returns true: no background programs share a terminal here.
 func inForeground(*os.File) bool { return true }

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// input reads a file of which nothing is known but its descriptor, and stops when told to. The file stays as it is: a
-// terminal is shared with the shell, which must not find it in another mode.
+// input reads a file through its descriptor, and stops when told to. The file stays as it is: a terminal is shared with
+// the shell, which must not find it in another mode.
 type input struct {
 	file       *os.File
 	stop, wake *os.File // a pipe, closed to stop
@@ -29,8 +29,8 @@ func newInput(f *os.File) (*input, error) {
 	return &input{file: f, stop: stop, wake: wake, writer: held(f)}, nil
 }
 
-// held keeps a named pipe open for writing, so that it does not end with the first who writes to it and goes: the next
-// one may come at any time. nil where f is none, or where that cannot be done.
+// held keeps a named pipe open for writing, so that it does not end with its first writer: the next one may come at any
+// time. It returns nil where f is none, or where that cannot be done.
 func held(f *os.File) *os.File {
 	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeNamedPipe == 0 {
 		return nil

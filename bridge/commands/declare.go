@@ -32,7 +32,7 @@ func domains(c *Commands, src Source) []packet.Suggestion {
 	return suggest(c.cfg.Voice.Domains()...)(src, nil)
 }
 
-// who finds a player by name or UUID, of whom it need not be known whether there is one.
+// who finds a player by name or UUID. It takes any UUID.
 func (c *Commands) who(word string) (uuid.UUID, error) {
 	id, _, _ := c.identify(word)
 	if id == uuid.Nil {
@@ -52,7 +52,7 @@ func (c *Commands) whoAll(words []string) (ids []uuid.UUID, err error) {
 	return ids, nil
 }
 
-// called is a player's present or last name. It is the UUID where no name is known.
+// called returns a player's present or last name. It is the UUID where no name is known.
 func (c *Commands) called(id uuid.UUID) string {
 	for _, p := range c.cfg.Network.Players() {
 		if p.ID() == id {
@@ -71,11 +71,11 @@ func (c *Commands) calledAll(ids []uuid.UUID) string {
 	return strings.Join(all, ", ")
 }
 
-// domain is one domain: what commands have put into it, and what the configuration has.
+// domain is one domain: the members by commands, and those of the configuration.
 type domain struct {
 	name     string
 	own      []uuid.UUID
-	standing bool // it is declared by commands, if only with nobody in it
+	standing bool // it is declared by commands, if only without members
 	fixed    []uuid.UUID
 	declared bool // by the configuration
 }
@@ -94,7 +94,7 @@ func readDomain(b *relation.Book, name string) domain {
 
 func (d *domain) there() bool { return d.standing || d.declared }
 
-// everybody is who is in it by commands or by the configuration.
+// everybody returns the members by commands or by the configuration.
 func (d *domain) everybody() (all []uuid.UUID) {
 	for _, id := range slices.Concat(d.own, d.fixed) {
 		if !slices.Contains(all, id) {
@@ -161,7 +161,7 @@ func (c *Commands) domainAdd(src Source, args []string, _ string) (understood bo
 		return false, nil
 	}
 	ids, missing := c.whoAll(args[1:])
-	var in uuid.UUID // who is in it already
+	var in uuid.UUID // a player who is in it already
 	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
 		d := readDomain(b, args[0])
 		switch everybody := d.everybody(); {
@@ -192,7 +192,7 @@ func (c *Commands) domainRemove(src Source, args []string, _ string) (understood
 		return false, nil
 	}
 	ids, missing := c.whoAll(args[1:])
-	var out uuid.UUID // who is not in it
+	var out uuid.UUID // a player who is not in it
 	err = c.cfg.Voice.Declare(func(b *relation.Book) error {
 		d := readDomain(b, args[0])
 		switch {
@@ -266,7 +266,7 @@ func (c *Commands) list(src Source, nothing key, n int, line func(i int) packet.
 	return nil
 }
 
-// declaration is what a ledger of listens or edges holds.
+// declaration is a record in a ledger of listens or edges.
 type declaration interface {
 	relation.Listen | relation.Edge
 	Key() string
@@ -281,7 +281,7 @@ func add[D declaration](l *relation.Ledger[D], fixed []D, d D, there error) erro
 	return l.Put(d)
 }
 
-// remove takes a declaration out of its ledger. What only the configuration has is not there to be taken out.
+// remove takes a declaration out of its ledger. One of the configuration alone counts as missing.
 func remove[D declaration](l *relation.Ledger[D], fixed []D, d D, key string, none error) error {
 	if l.Delete(d.Key()) {
 		return nil
@@ -352,7 +352,7 @@ func (c *Commands) listenList(src Source, args []string, _ string) (understood b
 	})
 }
 
-// edge reads the arguments, and what the two are called.
+// edge reads the arguments, and the names of the two.
 func (c *Commands) edge(args []string) (e relation.Edge, named []string, err error) {
 	if e.Talker, err = c.who(args[0]); err != nil {
 		return e, nil, err

@@ -8,7 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// drainArgs are the words behind /earshot drain.
+// drainArgs returns the words behind /earshot drain.
 func (c *Commands) drainArgs() []arg {
 	behind := func(words func(Source) []packet.Suggestion) func(Source, []string) []packet.Suggestion {
 		return func(src Source, before []string) []packet.Suggestion {
@@ -24,7 +24,7 @@ func (c *Commands) drainArgs() []arg {
 	}
 }
 
-// drain keeps new players off a server, takes those who are there away, or ends that.
+// drain keeps new players off a server, sends its players elsewhere, or ends that.
 func (c *Commands) drain(src Source, args []string) error {
 	usage := &command.UsageError{Usage: "/earshot drain <server> [on|move|off]"}
 	if len(args) == 0 {
@@ -43,7 +43,7 @@ func (c *Commands) drain(src Source, args []string) error {
 		return usage
 	}
 	told := make(chan struct{})
-	defer close(told) // what came of it is told after that it has begun
+	defer close(told) // the outcome is told after the beginning
 	err = c.cfg.Program.Drain(s.Name, how != "off", how == "move", func(e Emptied) {
 		<-told
 		c.emptied(src, s.Name, e)

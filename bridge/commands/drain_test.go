@@ -78,7 +78,8 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// TestDrainSaysWhatItDid: whoever empties a server is told what became of its players, by name where they are still there.
+// TestDrainSaysWhatItDid: whoever empties a server is told what became of its players, by name where they are still
+// there.
 func TestDrainSaysWhatItDid(t *testing.T) {
 	many := make([]string, maxListed+2)
 	for i := range many {

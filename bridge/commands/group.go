@@ -30,8 +30,8 @@ func groups(c *Commands, src Source, before []string) []packet.Suggestion {
 	return suggest(words...)(src, nil)
 }
 
-// group finds the group that is named at the beginning of what was typed, by name or id, and what follows. Names may have
-// blanks, so that the longest that fits is meant.
+// group finds the group that is named at the beginning of args, by name or id, and returns the rest. Names may have
+// blanks, so the longest that fits is meant.
 func (c *Commands) group(args []string) (g group.Info, rest string, err error) {
 	all, err := c.cfg.Voice.ListGroups()
 	if err != nil {
@@ -48,7 +48,7 @@ func (c *Commands) group(args []string) (g group.Info, rest string, err error) {
 	return g, "", fail("voice-group-none", "group", strings.Join(args, " "))
 }
 
-// whole is group where nothing may follow.
+// wholeGroup does as group, where nothing may follow.
 func (c *Commands) wholeGroup(args []string) (group.Info, error) {
 	g, rest, err := c.group(args)
 	if err == nil && rest != "" {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// help tells src what the commands do that src may use, a line each, or with a topic what the parts of one do.
+// help tells src what its commands do, a line each, or with a topic what the parts of one do.
 func (c *Commands) help(src Source, topic string) {
 	topic = strings.TrimPrefix(topic, "/")
 	line := func(usage string, k key) {
-		if english[k] == "" { // one of others
+		if english[k] == "" { // another package's command
 			c.answer(src, "help-bare", "usage", usage)
 			return
 		}
@@ -57,7 +57,7 @@ func (c *Commands) help(src Source, topic string) {
 	}
 }
 
-// hasParts tells whether help says more of a command when it is asked for that one.
+// hasParts tells whether help has more about a command.
 func (c *Commands) hasParts(name string) bool {
 	return name == "voice" && c.cfg.Voice != nil || name == "earshot"
 }
@@ -67,7 +67,7 @@ func (c *Commands) helpPart(_ context.Context, src Source, args []string) error 
 	return nil
 }
 
-// elsewhere is what people type who know other servers and proxies, and what it is called here.
+// elsewhere has words that people know from other servers and proxies, and ours for them.
 var elsewhere = map[string]string{
 	"stop": "shutdown", "end": "shutdown", "quit": "shutdown", "exit": "shutdown", "bye": "shutdown", "restart": "shutdown",
 	"list": "glist", "players": "glist", "who": "glist", "online": "glist", "servers": "glist", "playerlist": "glist",
@@ -77,7 +77,7 @@ var elsewhere = map[string]string{
 	"say": "alert", "broadcast": "alert", "bc": "alert", "lobby": "hub", "move": "send", "tphere": "send", "where": "find",
 }
 
-// unknown answers a line that calls no command: with what its first word is called here, where that is known.
+// unknown answers a line that calls no command, with our word for its first one, where that is known.
 func (c *Commands) unknown(src Source, line string) {
 	name, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 	if instead := elsewhere[strings.ToLower(name)]; instead != "" {
@@ -89,11 +89,10 @@ func (c *Commands) unknown(src Source, line string) {
 	c.answer(src, "unknown", "command", name)
 }
 
-// atTerminal marks the context of what is typed where the log is shown too.
+// atTerminal marks the context of a command that was typed where the log is shown too.
 type atTerminal struct{}
 
-// AtTerminal tells whether the answer to the command of ctx is shown where the log is: what the answer says need not be
-// said again by the log.
+// AtTerminal tells whether the answer to the command of ctx is shown where the log is: then the log need not repeat it.
 func AtTerminal(ctx context.Context) bool { return ctx.Value(atTerminal{}) != nil }
 
 // isHelp tells whether the first word of a line asks for help at the console.

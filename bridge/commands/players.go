@@ -41,7 +41,7 @@ func suggest(words ...string) func(Source, []string) []packet.Suggestion {
 	}
 }
 
-// servers are those that src may join, in the order in which to show them.
+// servers returns those that src may join, in the order in which to show them.
 func (c *Commands) servers(src Source) []Server {
 	return slices.DeleteFunc(slices.Clone(c.cfg.Network.Servers()), func(s Server) bool { return !mayJoin(src, s) })
 }
@@ -78,7 +78,7 @@ func (c *Commands) findPlayer(name string) (Player, error) {
 	return nil, fail("no-player", "player", name)
 }
 
-// shown are the players of whom src may know.
+// shown returns the players that src may know about.
 func (c *Commands) shown(src Source) []Player {
 	if p := src.Player(); p != nil {
 		return c.cfg.Network.Shown(p)
@@ -99,8 +99,8 @@ func on(players []Player) map[string][]Player {
 	return out
 }
 
-// counts returns the number of players on each server, by its name in lower case. It leaves out players that src may not
-// know of.
+// counts returns the number of players on each server, by its name in lower case. It leaves out players that src may
+// not know about.
 func (c *Commands) counts(src Source) map[string]int {
 	out := map[string]int{}
 	for _, p := range c.shown(src) {
@@ -113,7 +113,7 @@ func here(src Source, server string) bool {
 	return src.Player() != nil && strings.EqualFold(src.Player().Server(), server)
 }
 
-// hover is what is shown about a server.
+// hover returns the text to show about a server.
 func (c *Commands) hover(src Source, s Server, count map[string]int) packet.Text {
 	n := strconv.Itoa(count[strings.ToLower(s.Name)])
 	switch {
@@ -145,10 +145,10 @@ func (c *Commands) server(_ context.Context, src Source, args []string) error {
 // move takes src itself to a server.
 func (c *Commands) move(src Source, s Server) error {
 	on := here(src, s.Name)
-	if s.Draining && !on && !src.Allowed(Permission("earshot.drain")) { // who drains may look
+	if s.Draining && !on && !src.Allowed(Permission("earshot.drain")) { // a player who drains may look
 		return fail("draining", "server", s.Name)
 	}
-	if err := src.Player().Connect(s.Name); err != nil { // where he is already he goes if that has another address now
+	if err := src.Player().Connect(s.Name); err != nil { // to the same server when it has a new address
 		if on {
 			return fail("connected", "server", s.Name)
 		}
@@ -158,7 +158,7 @@ func (c *Commands) move(src Source, s Server) error {
 	return nil
 }
 
-// listServers shows where src is and where it can go: the names show more, and take who clicks on them.
+// listServers shows where src is and where it can go: the names show more, and move a player who clicks on them.
 func (c *Commands) listServers(src Source) {
 	if p := src.Player(); p != nil && p.Server() != "" {
 		c.answer(src, "server-on", "server", p.Server())
@@ -184,7 +184,7 @@ func (c *Commands) listServers(src Source) {
 	src.Send(join(protocol, line...))
 }
 
-// maxListed is how many names an answer has of one server.
+// maxListed bounds the names of one server in an answer.
 const maxListed = 100
 
 func (c *Commands) glist(_ context.Context, src Source, args []string) error {
@@ -210,7 +210,7 @@ func (c *Commands) glist(_ context.Context, src Source, args []string) error {
 	return nil
 }
 
-// listPlayers shows how many players a server has, by name if named, and what is up with it.
+// listPlayers shows how many players a server has, by name if named, and its condition.
 func (c *Commands) listPlayers(src Source, s Server, list []Player, named bool) {
 	n := strconv.Itoa(len(list))
 	line := []packet.Text{c.text(src, "glist-server", "server", s.Name, "count", n)}
@@ -226,7 +226,7 @@ func (c *Commands) listPlayers(src Source, s Server, list []Player, named bool) 
 	src.Send(join(protocolOf(src), line...))
 }
 
-// nameList is the names of list, as many as fit.
+// nameList returns the names of list, as many as fit.
 func (c *Commands) nameList(src Source, list []Player) string {
 	var names []string
 	for _, p := range list[:min(len(list), maxListed)] {
@@ -260,7 +260,7 @@ func (c *Commands) find(_ context.Context, src Source, args []string) error {
 	return nil
 }
 
-// suggestTargets are the words besides players' names that say whom to move.
+// suggestTargets completes the words that stand for several players.
 func (c *Commands) suggestTargets(src Source, _ []string) []packet.Suggestion {
 	words := []string{"all"}
 	if src.Player() != nil {
@@ -272,7 +272,7 @@ func (c *Commands) suggestTargets(src Source, _ []string) []packet.Suggestion {
 	return append(names{c}.Players(src), suggest(words...)(src, nil)...)
 }
 
-// targets are the players that word means: one by name, all, current (those on src's server), +server or
+// targets returns the players that word means: one by name, all, current (those on src's server), +server or
 // server:server. A player's name goes before any of these.
 func (c *Commands) targets(src Source, word string) ([]Player, error) {
 	if p, ok := c.cfg.Network.Player(word); ok {
@@ -336,7 +336,7 @@ func (c *Commands) send(_ context.Context, src Source, args []string) error {
 	return fail("send-none", "server", s.Name)
 }
 
-// hub takes a player to the first of the hubs that is up; who is in one of them stays there.
+// hub takes a player to the first of the hubs that is up. A player in one of them stays there.
 func (c *Commands) hub(_ context.Context, src Source, _ []string) error {
 	if src.Player() == nil {
 		return fail("player-only")

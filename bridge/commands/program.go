@@ -20,7 +20,7 @@ type part struct {
 
 func (p *part) allowed(src Source) bool { return slices.ContainsFunc(p.nodes, src.Allowed) }
 
-// parts are what /earshot can do here. Some need a permission of their own, in place of that for /earshot.
+// parts returns what /earshot can do here. Some need a permission of their own, in place of that for /earshot.
 func (c *Commands) parts() []part {
 	p, whole := c.cfg.Program, []string{Permission("earshot")}
 	own := func(name string) []string { return []string{Permission("earshot." + name)} }
@@ -40,7 +40,7 @@ func (c *Commands) parts() []part {
 		}})
 	}
 	help := part{name: "help", args: " [command]", nodes: own("help"), with: c.helpPart}
-	for _, o := range parts { // whoever may do anything here may ask what there is
+	for _, o := range parts { // whoever may do anything here may ask for help
 		help.nodes = append(help.nodes, o.nodes...)
 	}
 	return append(parts, help)
@@ -115,7 +115,7 @@ func (c *Commands) status(_ context.Context, src Source) error {
 	return nil
 }
 
-// maxChanges is how many changes an answer has a line for.
+// maxChanges bounds the changes with a line in an answer.
 const maxChanges = 20
 
 func (c *Commands) reload(ctx context.Context, src Source) error {

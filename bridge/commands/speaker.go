@@ -14,14 +14,14 @@ import (
 	"github.com/earshot-mc/earshot/voice/speaker"
 )
 
-// SpeakerBook is the speakers that administrators have set up, a [speaker.Book]: sound that comes from places. Case does not
-// matter in their names.
+// SpeakerBook holds the speakers that administrators have set up, a [speaker.Book]: sound that comes from places. Case
+// does not matter in their names.
 type SpeakerBook interface {
 	All() []speaker.State // in the order in which to show them
-	// Put makes a speaker, or changes the one of that name in all but what it plays.
+	// Put makes a speaker, or changes the one of that name, but not its sound.
 	Put(speaker.Record) error
 	Remove(name string) (was bool)
-	// Play plays a file and tells how long it is; with loop over and over.
+	// Play plays a file and returns its length; with loop over and over.
 	Play(name, file string, loop bool) (time.Duration, error)
 	// Relay plays a player's microphone.
 	Relay(name string, player uuid.UUID) error
@@ -29,7 +29,7 @@ type SpeakerBook interface {
 	Sounds() []string // files that can be played
 }
 
-// A new speaker's, and the bounds of what is typed.
+// Values of a new speaker, and the bounds of what is typed.
 const (
 	speakerRange  = 16
 	maxReach      = 1024 // blocks
@@ -67,7 +67,7 @@ func speakers(c *Commands, src Source) []packet.Suggestion {
 	return suggest(all...)(src, nil)
 }
 
-// sounds reads a directory, which is quick enough for the few who may, and as often as they may complete.
+// sounds reads a directory, which is quick enough for the few who may, as often as they may complete.
 func sounds(c *Commands, src Source) []packet.Suggestion {
 	return suggest(slices.DeleteFunc(c.book().Sounds(), func(name string) bool { return strings.Contains(name, " ") })...)(src, nil)
 }
@@ -82,7 +82,7 @@ func (c *Commands) speaker(args []string) (speaker.State, error) {
 	return speaker.State{}, fail("voice-speaker-none", "speaker", args[0])
 }
 
-// number reads what is no less than least and no more than most.
+// number reads a number from least to most.
 func number(word string, least, most float64) (float64, error) {
 	v, err := strconv.ParseFloat(word, 64)
 	if err != nil || !(v >= least && v <= most) {
@@ -92,8 +92,8 @@ func number(word string, least, most float64) (float64, error) {
 	return v, nil
 }
 
-// place reads where a speaker is to stand: nothing is where src is, x y z is in the world where it stands, and server world
-// x y z is anywhere.
+// place reads a speaker's place: no words for where src is, x y z for the world where it stands, server world x y z for
+// anywhere.
 func (c *Commands) place(src Source, s *speaker.Record, args []string) (understood bool, err error) {
 	switch {
 	case len(args) == 0:
@@ -126,7 +126,7 @@ func (c *Commands) place(src Source, s *speaker.Record, args []string) (understo
 	return true, nil
 }
 
-// show is one speaker in a line.
+// show returns one speaker in a line.
 func (c *Commands) show(src Source, s speaker.State) packet.Text {
 	f := func(v float64) string { return strconv.FormatFloat(math.Round(v*100)/100, 'f', -1, 64) }
 	allowed := c.calledAll(s.Allow)
@@ -154,7 +154,7 @@ func (c *Commands) show(src Source, s speaker.State) packet.Text {
 
 func (c *Commands) book() SpeakerBook { return c.cfg.Voice.SpeakerBook() }
 
-// put changes a speaker and shows what it is now.
+// put changes a speaker and shows the result.
 func (c *Commands) put(src Source, s speaker.State) error {
 	err := c.book().Put(s.Record)
 	c.cfg.Voice.SpeakersStored()
@@ -270,7 +270,7 @@ func (c *Commands) speakerPlay(src Source, args []string, raw string) (understoo
 	}
 	file, k := strings.TrimRight(behind(raw, 1), " "), key("voice-speaker-plays")
 	loop := len(args) > 2 && strings.EqualFold(args[len(args)-1], "loop")
-	if loop { // the name of a file may have blanks
+	if loop { // a file's name may have blanks
 		file, k = strings.TrimRight(file[:len(file)-len("loop")], " "), "voice-speaker-loops"
 	}
 	length, err := c.book().Play(s.Name, file, loop)

@@ -16,7 +16,8 @@ func join(protocol int32, parts ...packet.Text) packet.Text {
 	return component(map[string]any{"text": "", "extra": extra})
 }
 
-// clickable is t with a text that shows when the pointer rests on it, and a command that a click runs; none if empty.
+// clickable returns t with a text that shows when the pointer rests on it, and a command that a click runs; none if
+// empty.
 func clickable(protocol int32, t, hover packet.Text, command string) packet.Text {
 	c := map[string]any{"text": "", "extra": []json.RawMessage{t.JSON(protocol)}}
 	on, do := "hoverEvent", "clickEvent"
@@ -34,7 +35,8 @@ func clickable(protocol int32, t, hover packet.Text, command string) packet.Text
 	return component(c)
 }
 
-// component cannot fail: what Text.JSON gives is JSON, unless somebody made it from what is none, and nobody here does.
+// component cannot fail: the result of Text.JSON is JSON, unless the Text was made from bytes that are none, and none
+// here was.
 func component(c map[string]any) packet.Text {
 	raw, err := json.Marshal(c)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // key names a text.
 type key string
 
-// english is every text there is, in MiniMessage, with <values> in it. Other languages are in the configuration.
+// english has every text, in MiniMessage, with <values> in it. Other languages are in the configuration.
 var english = map[key]string{
 	"usage":           "<red>Type <yellow><usage></yellow>.",
 	"unknown":         "<red>There is no command <yellow><command></yellow>. Type <yellow>help</yellow> for a list.",
@@ -137,7 +137,7 @@ var english = map[key]string{
 	"backend-unreachable": "Cannot connect to server <server>.",
 	"backend-other-mods":  "Server <server> has other mods than the server you joined. Leave the game and join it directly.",
 
-	// Above the hot bar of somebody who is not heard.
+	// Above the hot bar of a player who is not heard.
 	"notice-soundboard-off": "The soundboard is switched off on this server",
 	"notice-soundboard":     "You may not use the soundboard here",
 	"notice-muted":          "Your voice is muted by the server",
@@ -149,7 +149,7 @@ var english = map[key]string{
 
 	"transfer-refused": "<red>Server <yellow><server></yellow> wanted to send you to another address, which is not allowed here.",
 
-	// In the server list, for whoever has a newer game than is known here.
+	// In the server list, for players whose game is newer than the known ones.
 	"newer": "<gold>Your game is newer than this proxy: you get in, without voice and commands.",
 
 	"lost-server":   "<red>You lost server <yellow><server></yellow>: <white><reason>",
@@ -214,7 +214,7 @@ var english = map[key]string{
 	"staff-all-muted":   "<gray><yellow><by></yellow> mutes everybody who is not exempt.",
 	"staff-all-unmuted": "<gray><yellow><by></yellow> lifts the mute of everybody.",
 
-	// To whoever is muted.
+	// To muted players.
 	"mute-begins":         "<gold>Your voice is muted until the staff lifts it. Nobody hears you.",
 	"mute-begins-for":     "<gold>Your voice is muted for <yellow><duration></yellow>. Nobody hears you.",
 	"mute-begins-all":     "<gold>Everybody is muted until the staff lifts it. Nobody hears you.",
@@ -356,7 +356,7 @@ var english = map[key]string{
 
 var placeholder = regexp.MustCompile(`<([a-z][a-z-]*)>`)
 
-// isTag tells whether MiniMessage obeys <name>; what it does not know stays text.
+// isTag tells whether MiniMessage obeys <name>; unknown ones stay text.
 func isTag(name string) bool {
 	t, _ := packet.ParseText("<" + name + ">x")
 	return t.String() == "x"
@@ -374,7 +374,7 @@ func values(template string) []string {
 	return slices.Compact(out)
 }
 
-// Texts are the answers in some languages.
+// Texts holds the answers in some languages.
 type Texts struct {
 	languages map[string]map[key]string // by lower-case tag: de, or de_at
 }
@@ -389,7 +389,7 @@ func Keys() []string {
 	return out
 }
 
-// English is every text there is, by its key.
+// English returns every text, by its key.
 func English() map[string]string {
 	out := map[string]string{}
 	for k, template := range english {
@@ -398,9 +398,9 @@ func English() map[string]string {
 	return out
 }
 
-// NewTexts adds languages to English, by tags as clients give them: de for all who speak German, de_at before it. What
-// a language leaves out is in English; en changes English itself. A template is MiniMessage and may use the <values>
-// that the English one has. The error is of all that is wrong, each beginning with the language and the key.
+// NewTexts adds languages to English, by tags as clients give them: de for all who speak German, de_at before it.
+// Left-out texts are in English; en changes English itself. A template is MiniMessage and may use the <values> of the
+// English one. The error names every fault, each beginning with the language and the key.
 func NewTexts(languages map[string]map[string]string) (*Texts, error) {
 	var wrong []error
 	t := &Texts{map[string]map[key]string{}}
@@ -444,8 +444,8 @@ func (t *Texts) template(locale string, k key) string {
 	return english[k]
 }
 
-// Say is a text of the table for those with this locale, named as text has it: the proxy's own words to players. A key
-// that is not in the table is its own text, so that it is noticed.
+// Say returns a text of the table for players with this locale; named are names and values in turn. These are the
+// proxy's own words to players. A key that is not in the table is its own text, so that it is noticed.
 func (t *Texts) Say(locale, k string, named ...string) packet.Text {
 	if _, ok := english[key(k)]; !ok {
 		return packet.Plain(k)
@@ -459,7 +459,7 @@ type told interface {
 	Told() (key string, named []string)
 }
 
-// Failure is what somebody is told of an error: its own text, or that it did not work.
+// Failure returns the text for an error: its own, or that it did not work.
 func (t *Texts) Failure(locale string, err error) packet.Text {
 	if own := told(nil); errors.As(err, &own) {
 		k, named := own.Told()
@@ -478,13 +478,12 @@ func fill(template string, named ...string) packet.Text {
 	for i := 0; i+1 < len(named); i += 2 {
 		pairs = append(pairs, "<"+named[i]+">", escape(named[i+1]))
 	}
-	// A tag in front makes it MiniMessage for sure, so that what escape does is undone.
+	// A tag in front makes it MiniMessage for sure, which undoes escape.
 	text, _ := packet.ParseText("<reset>" + strings.NewReplacer(pairs...).Replace(template))
 	return text
 }
 
-// escape keeps tags and codes in s from being obeyed. Bytes that are no text could make a code of what is left beside
-// one.
+// escape keeps tags and codes in s from being obeyed. Bytes that are no text could make a code of the rest beside one.
 func escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `<`, `\<`, "§", "").Replace(strings.ToValidUTF8(s, "\uFFFD"))
 }

@@ -21,47 +21,47 @@ import (
 	"github.com/earshot-mc/earshot/voice/why"
 )
 
-// Voice decides who may be heard, and who hears whom; a [voice.Gateway] on a network is one. Its methods may wait for a moment, those
-// that suggestions need do not; errors are for who typed. What a method changes is in force and stored when it returns, or
-// cannot be stored for now. A method that only reads waits for no disk.
+// Voice decides who may be heard, and who hears whom; a [voice.Gateway] on a network is one. Its methods may wait for a
+// moment, except those for suggestions. Errors are for the person who typed. A change is in force and stored when its
+// method returns, or cannot be stored for now. A method that only reads waits for no disk.
 type Voice interface {
 	// Mute puts a mute into force, in place of a former one of the same player.
 	Mute(mute.Record) error
 	// Unmute lifts a mute, with [mute.Everybody] that of everybody. It tells whether there was one.
 	Unmute(player uuid.UUID) (was bool, err error)
-	// Mutes lists those in force in the order in which to show them.
+	// Mutes returns those in force in the order in which to show them.
 	Mutes() ([]mute.Record, error)
 	// Why says why a listener hears a talker or does not.
 	Why(talker, listener uuid.UUID) (why.Answer, error)
-	// Declare has change alter who is given whose voice outright. What the configuration declares is fixed: commands add to
-	// it and cannot take from it. change must not wait.
+	// Declare has change alter who is given whose voice outright. Declarations of the configuration are fixed: commands
+	// add to them and cannot remove them. change must not wait.
 	Declare(change func(b *relation.Book) error) error
 	// Declared has read look at the same. read must not wait.
 	Declared(read func(b *relation.Book) error) error
-	// Domains are the names of all domains. It does not wait.
+	// Domains returns the names of all domains. It does not wait.
 	Domains() []string
-	// ListGroups lists them in the order in which to show them.
+	// ListGroups returns them in the order in which to show them.
 	ListGroups() ([]group.Info, error)
 	// GroupNames returns the names of all groups. It does not wait.
 	GroupNames() []string
 	// RuleGroup renames or ends a group, or takes a player out of it.
 	RuleGroup(talk.GroupRequest) (talk.Code, error)
 	SpeakerBook() SpeakerBook
-	// SpeakersStored returns when what was changed in the book of speakers is stored, or cannot be for now.
+	// SpeakersStored returns when earlier changes of the book of speakers are stored, or cannot be for now.
 	SpeakersStored()
-	// Where is where a player is; nil: not known. It does not wait.
+	// Where returns a player's place; nil: not known. It does not wait.
 	Where(player uuid.UUID) *world.Pose
-	// Unstored tells how many changes are in force but cannot be stored for now, and why. It does not wait.
+	// Unstored returns how many changes are in force but cannot be stored for now, and why. It does not wait.
 	Unstored() (changes int, problem string)
 }
 
-// voicePart is one thing that /voice can do, for who has the permission of its node.
+// voicePart is one thing that /voice can do; it takes the permission of its node.
 type voicePart struct {
 	name, node, args string // the name is one word or two
-	// run carries it out; raw is what args are the words of. It reports false for understood when the arguments do not fit,
-	// so that the usage is shown.
+	// run carries it out; args are the words of raw. understood is false when the arguments do not fit, so that the
+	// usage is shown.
 	run func(c *Commands, src Source, args []string, raw string) (understood bool, err error)
-	// suggest completes what follows before, the arguments that are there. It must not wait. nil has nothing to say.
+	// suggest completes the next argument; before are those already there. It must not wait. nil completes nothing.
 	suggest func(c *Commands, src Source, before []string) []packet.Suggestion
 }
 
@@ -90,7 +90,7 @@ func words(all ...string) suggester {
 	return func(c *Commands, src Source) []packet.Suggestion { return suggest(all...)(src, nil) }
 }
 
-// only completes so many arguments, and many goes on with the last for ever.
+// only completes so many arguments. many goes on with the last for ever.
 func only(each ...suggester) func(*Commands, Source, []string) []packet.Suggestion {
 	return func(c *Commands, src Source, before []string) []packet.Suggestion {
 		if len(before) >= len(each) {
@@ -106,7 +106,7 @@ func many(each ...suggester) func(*Commands, Source, []string) []packet.Suggesti
 	}
 }
 
-// voiceWords are the words that may follow these, of the parts that allowed lets through.
+// voiceWords returns the words that may follow these, of the parts that allowed lets through.
 func voiceWords(before []string, allowed func(p *voicePart) bool) (out []string) {
 	for i := range voiceParts {
 		p := &voiceParts[i]
@@ -164,7 +164,7 @@ func (c *Commands) voiceCommand() command.Command[Source] {
 	}
 }
 
-// behind is what follows n words, as it was typed.
+// behind returns raw without its first n words, as it was typed.
 func behind(raw string, n int) string {
 	for range n {
 		_, raw, _ = strings.Cut(strings.TrimLeft(raw, " "), " ")
@@ -183,7 +183,7 @@ func findVoicePart(words []string) *voicePart {
 	return nil
 }
 
-// suggestVoice completes the part and what follows it. It may not wait, and so does not ask Voice who is muted.
+// suggestVoice completes the part and its arguments. It may not wait, and so does not ask Voice who is muted.
 func (c *Commands) suggestVoice(src Source, before []string) (out []packet.Suggestion) {
 	p := findVoicePart(before)
 	if p == nil {
@@ -195,13 +195,13 @@ func (c *Commands) suggestVoice(src Source, before []string) (out []packet.Sugge
 	return p.suggest(c, src, before[len(strings.Fields(p.name)):])
 }
 
-// muteName is what to call whoever is muted.
+// muteName returns the name of the muted player.
 func (c *Commands) muteName(m *mute.Record) string {
 	return cmp.Or(m.Name, c.onceCalled(m.Player), m.Player.String())
 }
 
-// identify finds a player by name or UUID: who is on the proxy, else who was here once. For a UUID of which nothing is
-// known there is no name. For anything else, and for a name that several had, id is [uuid.Nil].
+// identify finds a player by name or UUID: on the proxy, or else among those who were here once. An unknown UUID has no
+// name. For anything else, and for a name that several had, id is [uuid.Nil].
 func (c *Commands) identify(word string) (id uuid.UUID, name string, online bool) {
 	if p, ok := c.cfg.Network.Player(word); ok {
 		return p.ID(), p.Name(), true
@@ -221,7 +221,7 @@ func (c *Commands) identify(word string) (id uuid.UUID, name string, online bool
 	return id, c.onceCalled(id), false
 }
 
-// once are the players of this name who were here.
+// once returns the players of this name who were here.
 func (c *Commands) once(name string) []Once {
 	if c.cfg.Past == nil {
 		return nil
@@ -236,7 +236,7 @@ func (c *Commands) onceCalled(id uuid.UUID) string {
 	return c.cfg.Past.Name(id)
 }
 
-// nobody is the error for a word that is no player for [Commands.identify].
+// nobody returns the error for a word that is no player for [Commands.identify].
 func (c *Commands) nobody(word string) error {
 	var all []string
 	for _, o := range c.once(word) {
@@ -282,15 +282,15 @@ func (c *Commands) mute(src Source, args []string, raw string) (understood bool,
 	return true, nil
 }
 
-// muteForm is how a mute is typed.
+// muteForm shows how to type a mute.
 const muteForm = "/voice mute <player> [duration] [reason]"
 
 // lasting are words in place of a duration for a mute that does not end by itself.
 var lasting = []string{"forever", "permanent", "permanently", "perm"}
 
-// duration reads the duration that a mute's words begin with, and tells how many of them it is. 0 is until unmuted.
-// Whoever mistypes a duration must not mute for good: what looks like one and is none, in digits or in words, at the
-// beginning or the end, is an error.
+// duration reads the duration at the beginning of a mute's words, and returns how many of them it is. 0 is until
+// unmuted. A mistyped duration must not mute for good: anything that looks like one and is none, in digits or in words,
+// at the beginning or the end, is an error.
 func duration(args []string) (d time.Duration, words int, err error) {
 	no := func(said ...string) error {
 		return fail("voice-no-duration", "duration", strings.Join(said, " "), "form", muteForm)
@@ -332,7 +332,7 @@ func duration(args []string) (d time.Duration, words int, err error) {
 	return 0, 0, nil
 }
 
-// unitsIn is 1 when the first of words is a unit of time, else 0.
+// unitsIn returns 1 when the first of words is a unit of time, else 0.
 func unitsIn(words []string) int {
 	if len(words) == 0 {
 		return 0
@@ -370,7 +370,7 @@ func looksTimed(word string) bool {
 	return unit != number && unitsIn([]string{unit}) > 0
 }
 
-// tellStaff tells everybody but src who may mute.
+// tellStaff tells everybody who may mute, except src.
 func (c *Commands) tellStaff(src Source, text func(p Player) packet.Text) {
 	if c.cfg.Allowed == nil {
 		return
@@ -388,14 +388,14 @@ func (c *Commands) tellStaffOf(src Source, k key, named ...string) {
 	})
 }
 
-// Silence is what a muted player is told of their mute.
+// Silence is the news to a muted player about their mute.
 type Silence struct {
 	All    bool          // everybody is muted
 	Left   time.Duration // 0: until it is lifted
 	Reason string        // empty: none was given
 }
 
-// Muted is what players are told when they are muted.
+// Muted returns the text for players when they are muted.
 func (t *Texts) Muted(locale string, protocol int32, s Silence) packet.Text {
 	line := []packet.Text{t.silence(locale, "mute-begins", s)}
 	if s.Reason != "" {
@@ -404,7 +404,7 @@ func (t *Texts) Muted(locale string, protocol int32, s Silence) packet.Text {
 	return join(protocol, line...)
 }
 
-// StillMuted is what players are told who speak and are muted, as it is shown above the hot bar.
+// StillMuted returns the text for players who speak and are muted, as it is shown above the hot bar.
 func (t *Texts) StillMuted(locale string, s Silence) string {
 	text := t.silence(locale, "notice-muted", s).String()
 	if s.Reason != "" {
@@ -413,7 +413,7 @@ func (t *Texts) StillMuted(locale string, s Silence) string {
 	return text
 }
 
-// Unmuted is what players are told when they are no longer muted.
+// Unmuted returns the text for players when they are no longer muted.
 func (t *Texts) Unmuted(locale string, all bool) packet.Text {
 	if all {
 		return t.text(locale, "mute-ends-all")
@@ -447,7 +447,8 @@ func (c *Commands) unmute(src Source, args []string, _ string) (understood bool,
 		}
 		return i >= 0
 	}
-	// Who has left is known by the name of now and by that of the mute, and of several with one name the one who is muted.
+	// A player who has left is known by the present name and by that of the mute. Of several with one name the muted
+	// one is meant.
 	if !find(func(m mute.Record) bool { return m.Player == id }) && !online {
 		find(func(m mute.Record) bool {
 			return strings.EqualFold(m.Name, args[0]) || slices.ContainsFunc(c.once(args[0]), func(o Once) bool { return o.ID == m.Player })
@@ -560,7 +561,7 @@ var units = []struct {
 	long   time.Duration
 }{{'w', 7 * 24 * time.Hour}, {'d', 24 * time.Hour}, {'h', time.Hour}, {'m', time.Minute}, {'s', time.Second}}
 
-// maxSpan is far from where durations end.
+// maxSpan is the longest duration.
 const maxSpan = 10 * 365 * 24 * time.Hour
 
 // parseSpan reads a duration such as 90s, 1h30m or 7d, of a second at least and [maxSpan] at most.

@@ -342,7 +342,7 @@ func TestNobodyHiddenIsNamed(t *testing.T) {
 	src := &source{player: n.players[0]}
 	c.Execute(t.Context(), src, "glist all")
 	same(t, "glist", src.answers(), "lobby (2): alice, Notch", "Survival (0)", "broken (0) does not answer", "empty (0)", "Players online: 3.")
-	for by, want := range map[*source]string{src: "0", {player: jeb}: "1", {}: "1"} { // nor do the numbers on servers tell
+	for by, want := range map[*source]string{src: "0", {player: jeb}: "1", {}: "1"} { // nor do numbers on servers tell
 		s, _ := c.Table().Complete(by, "/server ")
 		for _, m := range s.Matches {
 			if m.Text == "Survival" && !strings.Contains(m.Tooltip.String(), want) {

@@ -1,7 +1,6 @@
-// Package invite joins the game connection to the voice socket: a player's
-// client asks, and is given a base URL and a fresh token, or told why not. It
-// promises that nothing a backend or a client sends on these channels goes
-// further than here, and that no token outlives its player's stay.
+// Package invite joins the game connection to the voice socket: a player's client asks, and gets a base URL and a fresh
+// token, or a reason why not. It promises that messages of a backend or a client on these channels go no further than
+// here, and that no token outlives its player's stay.
 package invite
 
 import (
@@ -30,28 +29,28 @@ type Issuer interface {
 	Forget(player uuid.UUID)
 }
 
-// Config is how invitations are made. Tokens is required.
+// Config holds how invitations are made. Tokens is required.
 type Config struct {
 	Tokens Issuer
 	Terms  Terms // at the start; see [Inviter.Apply]
-	// Allowed says whether a player may have it; nil: everybody.
+	// Allowed tells whether a player may have voice; nil: everybody.
 	Allowed func(player uuid.UUID) bool
 	Log     *slog.Logger // nil: none
 }
 
-// Terms are what an administrator may choose about invitations.
+// Terms are an administrator's choices about invitations.
 type Terms struct {
-	// PublicURL is the base URL to offer. Where it is empty, the player's own way
-	// to the game is: voice is served on the same port.
+	// PublicURL is the base URL to offer. Empty: the player's own address for the game, since voice is served on the
+	// same port.
 	PublicURL string
-	// TLS says that this port speaks TLS, so that https is offered. Browsers
-	// have no microphone without it, but on loopback.
+	// TLS says that this port speaks TLS, so that https is offered. Browsers have no microphone without it, except on
+	// loopback.
 	TLS bool
 	Off bool // there is no voice
 }
 
-// Inviter is the [session.Channels] of the voice channels. Its methods may be
-// called from any goroutine, and none of them waits.
+// Inviter is the [session.Channels] of the voice channels. Its methods may be called from any goroutine, and none of
+// them waits.
 type Inviter struct {
 	cfg Config
 
@@ -66,7 +65,7 @@ type Inviter struct {
 	Ignored     atomic.Uint64 // messages that were no hello
 }
 
-// player is what an invitation needs of a [session.Player].
+// player is the part of a [session.Player] that an invitation needs.
 type player interface {
 	ID() uuid.UUID
 	Protocol() int32
@@ -103,18 +102,16 @@ func (i *Inviter) Apply(t Terms) {
 	}
 }
 
-// Owns tells the channels that never pass the proxy, in either direction.
+// Owns reports whether a channel is ours. These never pass the proxy, in either direction.
 func (i *Inviter) Owns(channel string) bool { return strings.HasPrefix(channel, offer.Prefix) }
 
-// Message answers a client's hello. Everything else on our channels comes from
-// nobody who keeps to the protocol.
+// Message answers a client's hello. Any other message on our channels breaks the protocol.
 func (i *Inviter) Message(p session.Player, channel string, data []byte) {
 	if channel != offer.Hello {
 		i.ignore(p, channel)
 		return
 	}
-	// A hello of a later version is answered too: the answer says which version
-	// this end speaks.
+	// A hello of a later version is answered too: the answer says which version this end speaks.
 	if err := offer.ParseHello(data); err != nil && !errors.Is(err, offer.ErrVersion) {
 		i.ignore(p, channel)
 		return
@@ -132,8 +129,8 @@ func (i *Inviter) Registered(p session.Player, channels []string) {
 	}
 }
 
-// Joined notes the player's session, so that the end of an older one of the same
-// player does not void what the newer one was given.
+// Joined notes the player's session, so that the end of an older one of the same player does not void the newer one's
+// token.
 func (i *Inviter) Joined(p session.Player) {
 	i.mu.Lock()
 	i.present[p.ID()] = p
@@ -204,8 +201,8 @@ func (i *Inviter) unavailable(p player, why offer.Reason) {
 	}
 }
 
-// baseURL is where the client already found the proxy. The host is the client's
-// word; it goes back to nobody but that client, and only if it can be a host.
+// baseURL returns where the client already found the proxy. The host is the client's word; it goes back to nobody but
+// that client, and only if it can be a host.
 func baseURL(host string, port uint16, secure bool) (string, bool) {
 	host = strings.Trim(host, "[]")
 	if host == "" || port == 0 {

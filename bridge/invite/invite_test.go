@@ -51,8 +51,7 @@ func (c *client) SendPlugin(channel string, data []byte) error {
 	return c.full
 }
 
-// last takes the newest message as "handshake URL" or "unavailable REASON", and
-// the token.
+// last takes the newest message as "handshake URL" or "unavailable REASON", and the token.
 func (c *client) last(t *testing.T) (what, secret string) {
 	t.Helper()
 	c.mu.Lock()

@@ -11,8 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 )
 
-// backchannel is what servers say to the proxy: that a player has joined one, and the messages of their plugins on
-// BungeeCord's channel.
+// backchannel hears servers: that a player has joined one, and the messages of their plugins on BungeeCord's channel.
 type backchannel struct {
 	n        *Network
 	messages *bungee.Messages

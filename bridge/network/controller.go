@@ -13,7 +13,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 )
 
-// controller stands in the way of players' chat and commands: it finds those that are ours and carries them out.
+// controller decides about players' chat and commands: it finds those that are ours and carries them out.
 type controller struct {
 	n        *Network
 	log      *slog.Logger
@@ -41,7 +41,7 @@ func (c *controller) Hook(p session.Player) session.Hook {
 	return h
 }
 
-// hook is what stands in the way of one player's commands.
+// hook decides about one player's commands.
 type hook struct {
 	*controller
 	src    *source
@@ -118,5 +118,5 @@ func (s *source) Player() commands.Player { return s.player }
 func (s *source) Name() string            { return s.player.Name() }
 func (s *source) Locale() string          { return s.player.Locale() }
 
-// What a full queue refuses is lost.
+// Send drops a text that a full queue refuses.
 func (s *source) Send(t packet.Text) { s.player.SendChat(t) }

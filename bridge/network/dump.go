@@ -16,7 +16,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 )
 
-// dump writes what helps to find a fault to a new file in the data folder that only our user can read: no secrets, no
+// dump writes a file that helps to find a fault to the data folder; only our user can read it. It has no secrets and no
 // addresses of players.
 func (n *Network) dump(context.Context) (file string, err error) {
 	name := filepath.Join(n.opt.Dir, "earshot-dump-"+time.Now().UTC().Format("20060102-150405.000")+".txt")

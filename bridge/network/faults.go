@@ -8,7 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/configs"
 )
 
-// keyed is what is wrong with a key of the configuration.
+// keyed is a fault at a key of the configuration.
 type keyed struct {
 	key string
 	err error
@@ -17,7 +17,7 @@ type keyed struct {
 // Error implements error.
 func (k *keyed) Error() string { return k.key + ": " + k.err.Error() }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the fault.
 func (k *keyed) Unwrap() error { return k.err }
 
 // at adds the key at fault to an error; nil stays nil.
@@ -28,10 +28,10 @@ func at(key string, err error) error {
 	return &keyed{key, err}
 }
 
-// faults collects what is wrong with a configuration, as far as others know it than configs.
+// faults collects what other packages than configs find wrong with a configuration.
 type faults struct {
 	l     *configs.Loaded
-	known []string // keys that configs has something to say about already
+	known []string // keys with which configs has found fault already
 	all   []error
 }
 
@@ -56,14 +56,14 @@ func each(err error, fn func(error)) {
 	}
 }
 
-// bad notes what is wrong with a key.
+// bad notes a fault at a key.
 func (f *faults) bad(key string, err error) {
 	if !slices.ContainsFunc(f.known, func(k string) bool { return configs.Related(k, key) }) {
 		f.all = append(f.all, f.l.Bad(key, "%w", err))
 	}
 }
 
-// add notes errors, each at its key where it is of one.
+// add notes errors, each at its key where it has one.
 func (f *faults) add(err error) {
 	each(err, func(err error) {
 		if k := (*keyed)(nil); errors.As(err, &k) {
@@ -91,7 +91,8 @@ func (f *faults) texts(err error) {
 	})
 }
 
-// Check returns all that is wrong with a configuration, nil when nothing is. loaded is what [configs.Load] said of it.
+// Check returns everything that is wrong with a configuration, nil when nothing is. loaded is the error of
+// [configs.Load].
 func Check(l *configs.Loaded, loaded error) error {
 	if loaded != nil && !l.Whole() {
 		return loaded

@@ -11,8 +11,8 @@ import (
 	"github.com/earshot-mc/earshot/configs"
 )
 
-// TestCheckFindsEverything: what configs cannot know is found together with what it can, each at its line; and what is wrong
-// already is not looked at again by others.
+// TestCheckFindsEverything: what configs cannot know is found together with what it can, each at its line; and what is
+// wrong already is not looked at again by others.
 func TestCheckFindsEverything(t *testing.T) {
 	dir := t.TempDir()
 	f := filepath.Join(dir, configs.FileName)

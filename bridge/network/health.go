@@ -7,7 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// health is what /healthz says.
+// health returns the content of /healthz.
 func (n *Network) health(p *parts) admin.Health {
 	h := admin.Health{OK: true, State: "running", Details: map[string]any{
 		"version": n.opt.Version, "players": p.server.Online(), "voice_sockets": p.gateway.Stats().Sockets,
@@ -19,7 +19,7 @@ func (n *Network) health(p *parts) admin.Health {
 	return h
 }
 
-// describe adds how the state fares to what /healthz says. A lost server is no reason to end the program: voice goes on.
+// describe adds the health of the state to /healthz. A lost server is no reason to end the program: voice goes on.
 func describe(h *admin.Health, s store.Health) {
 	h.Details["state_server"], h.Details["state_waiting"], h.Details["state_set_aside"] = s.Where, s.Waiting, s.Aside
 	if len(s.Damage) > 0 {

@@ -18,14 +18,14 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// export has /metrics show what the parts count.
+// export adds the parts' counts to /metrics.
 func (n *Network) export(p *parts, failures *track.Failures) {
 	p.turned.export(p.pages)
 	exportServers(p.pages, p.server)
 	export(p.pages, p.server.Counters(), p.server.Online, p.gateway.Stats, failures, p.inviter)
 	exportCommands(p.pages, &n.controller.counters, n.backchannel.messages)
 	exportState(p.pages, p.gateway.Stats, p.store.Health)
-	p.pages.Gauges("earshot_tls_certificate_expires_seconds", "When each certificate of the port runs out, as a Unix time; 0: there is none yet.", "names", func(emit func(string, float64)) {
+	p.pages.Gauges("earshot_tls_certificate_expires_seconds", "When each certificate of the port expires, as a Unix time; 0: there is none yet.", "names", func(emit func(string, float64)) {
 		for _, c := range n.certs.Last() {
 			until := 0.0
 			if !c.Until.IsZero() {
@@ -36,7 +36,7 @@ func (n *Network) export(p *parts, failures *track.Failures) {
 	})
 }
 
-// export adds what players, their connections and their voices count to /metrics.
+// export adds the counts of players, their connections and their voices to /metrics.
 func export(a *admin.Admin, c *session.Counters, online func() int, stats func() voice.Stats, failures *track.Failures, inviter *invite.Inviter) {
 	directions := func(name, help string, read func(d proto.Dir) uint64) {
 		a.Counters(name, help, "direction", func(emit func(string, float64)) {
@@ -55,41 +55,41 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	})
 	a.Counter("earshot_backend_dials_total", "Backend connections tried.", func() float64 { return float64(c.Dials.Load()) })
 	a.Counter("earshot_backend_dial_failures_total", "Backend connections that were refused or failed before the login was complete.", func() float64 { return float64(c.DialFails.Load()) })
-	a.Counters("earshot_switches_total", "Players' ways to another server: done by request, refused by it, rescues from one that was lost, or returns from limbo.", "how", func(emit func(string, float64)) {
+	a.Counters("earshot_switches_total", "Players' moves to another server (label how): done by request, refused by it, rescued from a lost one, returned from limbo.", "how", func(emit func(string, float64)) {
 		emit("done", float64(c.Switches.Done.Load()))
 		emit("refused", float64(c.Switches.Refused.Load()))
 		emit("rescued", float64(c.Switches.Rescued.Load()))
 		emit("returned", float64(c.Switches.Returned.Load()))
 	})
 	a.Gauge("earshot_lite_connections", "Connections that are passed on to a server as they are.", func() float64 { return float64(c.Lite.Open.Load()) })
-	a.Counters("earshot_lite_connections_total", "Connections that were to be passed on to a server as they are: done, or failed since none could be reached.", "how", func(emit func(string, float64)) {
+	a.Counters("earshot_lite_connections_total", "Connections for lite routes (label how): passed on, or failed since no server could be reached.", "how", func(emit func(string, float64)) {
 		emit("done", float64(c.Lite.Connections.Load()))
 		emit("failed", float64(c.Lite.Failed.Load()))
 	})
-	directions("earshot_lite_bytes_total", "Bytes passed on with these, by direction.", func(d proto.Dir) uint64 { return c.Lite.Bytes[d].Load() })
+	directions("earshot_lite_bytes_total", "Bytes passed on by lite routes, by direction.", func(d proto.Dir) uint64 { return c.Lite.Bytes[d].Load() })
 	exportVersions(a, c, failures)
 	for _, d := range []proto.Dir{proto.Serverbound, proto.Clientbound} {
 		t := &c.Traffic[d]
-		a.Counters("earshot_"+d.String()+"_frames_total", "Frames of players, by what was done with them: passed unopened, tapped for voice, held for a decision, or framed anew.", "how", func(emit func(string, float64)) {
+		a.Counters("earshot_"+d.String()+"_frames_total", "Frames of players (label how): passed unopened, tapped for voice, held for a decision, re-framed.", "how", func(emit func(string, float64)) {
 			emit("passed", float64(t.Passed.Load()))
 			emit("tapped", float64(t.Tapped.Load()))
 			emit("held", float64(t.Held.Load()))
 			emit("recoded", float64(t.Recoded.Load()))
 		})
 	}
-	directions("earshot_bytes_total", "Bytes of players as they came in.", func(d proto.Dir) uint64 { return c.Traffic[d].Bytes.Load() })
-	directions("earshot_packets_dropped_total", "Packets that came when they could not go on, such as answers that nobody waits for any more.", func(d proto.Dir) uint64 { return c.Dropped[d].Load() })
-	a.Counter("earshot_queue_overflows_total", "Messages for players that a full queue refused.", func() float64 { return float64(c.Overflows.Load()) })
-	directions("earshot_forged_total", "Plugin messages that only the proxy may send, and that were not forwarded, by direction.", func(d proto.Dir) uint64 { return c.Forged[d].Load() })
-	a.Counter("earshot_relayed_misfits_total", "Logins of versions that are not known that were unlike the newest one's.", func() float64 { return float64(c.Relayed.Misfits.Load()) })
-	a.Counters("earshot_server_requests_refused_total", "What servers wanted of their players' games and may not have: transfers to other addresses, and cookies.", "what", func(emit func(string, float64)) {
+	directions("earshot_bytes_total", "Bytes received from players and their servers, by direction.", func(d proto.Dir) uint64 { return c.Traffic[d].Bytes.Load() })
+	directions("earshot_packets_dropped_total", "Packets dropped because they came too late, such as answers that nobody waits for any more.", func(d proto.Dir) uint64 { return c.Dropped[d].Load() })
+	a.Counter("earshot_queue_overflows_total", "Messages for players refused by a full queue.", func() float64 { return float64(c.Overflows.Load()) })
+	directions("earshot_forged_total", "Plugin messages dropped because only the proxy may send them, by direction.", func(d proto.Dir) uint64 { return c.Forged[d].Load() })
+	a.Counter("earshot_relayed_misfits_total", "Logins of unknown versions that did not fit the newest known one.", func() float64 { return float64(c.Relayed.Misfits.Load()) })
+	a.Counters("earshot_server_requests_refused_total", "Requests of servers to their players' games that the settings refuse (label what): transfers to other addresses, cookies.", "what", func(emit func(string, float64)) {
 		emit("transfer", float64(c.NotAllowed.Transfers.Load()))
 		emit("cookie", float64(c.NotAllowed.Cookies.Load()))
 	})
 	a.Counter("earshot_voice_offers_total", "Voice handshakes sent to players.", func() float64 { return float64(inviter.Offered.Load()) })
 
 	a.Counter("earshot_voice_offers_refused_total", "Players told why they get no voice.", func() float64 { return float64(inviter.Unavailable.Load()) })
-	a.Counter("earshot_voice_offers_ignored_total", "Plugin messages of clients on voice channels that were no hello.", func() float64 { return float64(inviter.Ignored.Load()) })
+	a.Counter("earshot_voice_offers_ignored_total", "Plugin messages of clients on voice channels that were not a hello.", func() float64 { return float64(inviter.Ignored.Load()) })
 
 	a.Gauge("earshot_voice_sockets", "Voice sockets that are open.", func() float64 { return float64(stats().Sockets) })
 	a.Counter("earshot_voice_frames_in_total", "Voice frames that came in.", func() float64 { return float64(stats().Frames) })
@@ -106,7 +106,7 @@ func export(a *admin.Admin, c *session.Counters, online func() int, stats func()
 	labels("earshot_voice_sockets_ended_total", "Voice sockets by close code, or peer, dead, broken.", "why", func(s voice.Stats) map[string]uint64 { return s.Ended })
 }
 
-// exportCommands adds what became of players' commands and of servers' messages on BungeeCord's channel.
+// exportCommands adds the outcomes of players' commands and of servers' messages on BungeeCord's channel.
 func exportCommands(a *admin.Admin, c *command.Counters, m *bungee.Messages) {
 	counters := func(name, help, label string, of map[string]*atomic.Uint64) {
 		a.Counters(name, help, label, func(emit func(string, float64)) {
@@ -115,17 +115,17 @@ func exportCommands(a *admin.Admin, c *command.Counters, m *bungee.Messages) {
 			}
 		})
 	}
-	counters("earshot_commands_total", "Players' commands run and completed here, over a limit, or signed though they are ours; chat and commands unreadable, and passed, or illegal.",
+	counters("earshot_commands_total", "Proxy commands by outcome (label what): run, completed, limited, signed, unreadable, illegal.",
 		"what", map[string]*atomic.Uint64{
 			"run": &c.Commands, "completed": &c.Suggestions, "limited": &c.Limited, "unreadable": &c.Malformed, "illegal": &c.Illegal, "signed": &c.Signed,
 		})
-	counters("earshot_command_trees_total", "Servers' trees of commands with ours added, of these with mods' arguments unwrapped, or read in part; and those too odd for ours.",
+	counters("earshot_command_trees_total", "Servers' command trees by outcome (label what): changed to add the proxy's commands, unwrapped from mods' arguments, blind (read in part), refused.",
 		"what", map[string]*atomic.Uint64{"changed": &c.Trees, "unwrapped": &c.Unwrapped, "blind": &c.Blind, "refused": &c.Refused})
-	counters("earshot_bungeecord_messages_total", "Servers' messages on BungeeCord's channel: done, unreadable, not allowed, over the budget, on no known subchannel, or forwarded to nobody.",
+	counters("earshot_bungeecord_messages_total", "Servers' messages on BungeeCord's channel by outcome (label what): done, unreadable, refused, limited, unknown, lost.",
 		"what", map[string]*atomic.Uint64{"done": &m.Handled, "unreadable": &m.Malformed, "refused": &m.Refused, "limited": &m.Limited, "unknown": &m.Unknown, "lost": &m.Lost})
 }
 
-// exportServers adds what is known of servers to /metrics.
+// exportServers adds the state of servers to /metrics.
 func exportServers(a *admin.Admin, p *proxy.Server) {
 	a.Gauge("earshot_players_held", "Players who are in limbo because no server took them.", func() float64 { return float64(p.Counters().Held.Load()) })
 	gauges := func(name, help string, read func(f health.Facts) float64) {
@@ -142,7 +142,7 @@ func exportServers(a *admin.Admin, p *proxy.Server) {
 		}
 		return 0
 	})
-	gauges("earshot_server_check_seconds", "How long each server took to answer the last check that it answered.", func(f health.Facts) float64 { return f.Took.Seconds() })
+	gauges("earshot_server_check_seconds", "Seconds that each server took for the last check that it answered.", func(f health.Facts) float64 { return f.Took.Seconds() })
 	a.Counters("earshot_server_checks_total", "Checks of servers, by outcome.", "outcome", func(emit func(string, float64)) {
 		failed, answered := p.Checks()
 		emit("failed", float64(failed))
@@ -150,26 +150,26 @@ func exportServers(a *admin.Admin, p *proxy.Server) {
 	})
 }
 
-// exportState adds what is kept, and how that fares, to /metrics.
+// exportState adds the lasting state, and its health, to /metrics.
 func exportState(a *admin.Admin, stats func() voice.Stats, health func() store.Health) {
 	a.Gauge("earshot_voice_groups", "Groups of players.", func() float64 { return float64(stats().Groups) })
 	a.Gauge("earshot_voice_group_members", "Players in groups.", func() float64 { return float64(stats().Members) })
 	a.Gauge("earshot_voice_mutes", "Server mutes in force.", func() float64 { return float64(stats().Mutes) })
-	a.Gauge("earshot_state_up", "1 when the state that lasts can be stored, else 0.", func() float64 {
+	a.Gauge("earshot_state_up", "1 when lasting state can be stored, else 0.", func() float64 {
 		if health().OK {
 			return 1
 		}
 		return 0
 	})
 	a.Gauge("earshot_state_waiting", "Changes that are in force but not stored yet.", func() float64 { return float64(health().Waiting) })
-	a.Gauge("earshot_state_missing", "Stored records that were gone or damaged at the start, and of which there is no copy.", func() float64 { return float64(health().Missing) })
-	a.Counter("earshot_state_restored_total", "Stored records that were gone or damaged, and came back from the copy.", func() float64 { return float64(health().Restored) })
+	a.Gauge("earshot_state_missing", "Stored records that were lost or damaged at the start and have no copy.", func() float64 { return float64(health().Missing) })
+	a.Counter("earshot_state_restored_total", "Stored records that were lost or damaged and came back from a copy.", func() float64 { return float64(health().Restored) })
 	a.Counter("earshot_state_set_aside_total", "Stored records that could not be read and were set aside.", func() float64 { return float64(health().Aside) })
 }
 
-// exportVersions adds to /metrics what does not fit the versions we know.
+// exportVersions adds misfits of the known versions to /metrics.
 func exportVersions(a *admin.Admin, c *session.Counters, failures *track.Failures) {
-	a.CountersBy("earshot_undecoded_total", "Packets that could not be decoded, and were forwarded all the same, by protocol number.",
+	a.CountersBy("earshot_undecoded_total", "Packets that could not be decoded and were forwarded as they are, by packet and protocol number.",
 		[]string{"packet", "version"}, func(emit func(n float64, labels ...string)) {
 			type row struct {
 				protocol int32
@@ -186,10 +186,10 @@ func exportVersions(a *admin.Admin, c *session.Counters, failures *track.Failure
 				emit(float64(n), r.packet.String(), strconv.Itoa(int(r.protocol)))
 			}
 		})
-	a.Gauge("earshot_relayed_players", "Players of versions that nobody knows, who get neither commands nor voice.",
+	a.Gauge("earshot_relayed_players", "Players of unknown versions on the proxy; they get neither commands nor voice.",
 		func() float64 { return float64(c.Relayed.Players.Load()) })
-	a.Counter("earshot_relayed_logins_total", "Players of such versions let in.", func() float64 { return float64(c.Relayed.Logins.Load()) })
-	a.Counters("earshot_relayed_versions_total", "Of these, by protocol number; the first 16 numbers are told apart.", "version", func(emit func(string, float64)) {
+	a.Counter("earshot_relayed_logins_total", "Players of unknown versions let in.", func() float64 { return float64(c.Relayed.Logins.Load()) })
+	a.Counters("earshot_relayed_versions_total", "Players of unknown versions let in, by protocol number; the first 16 numbers are told apart.", "version", func(emit func(string, float64)) {
 		c.Relayed.Each(func(protocol int32, logins uint64) { emit(strconv.Itoa(int(protocol)), float64(logins)) })
 	})
 }

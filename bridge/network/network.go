@@ -1,5 +1,5 @@
-// Package network is a whole Earshot: it puts the proxy, the handshake, the voice gateway and what joins them together, as a
-// configuration says, and runs them on one port.
+// Package network is a whole Earshot: it puts the proxy, the handshake, the voice gateway and what joins them together,
+// as a configuration says, and runs them on one port.
 package network
 
 import (
@@ -30,25 +30,25 @@ const stopWithin = 10 * time.Second
 
 // Options holds what a network needs and its configuration does not say.
 type Options struct {
-	// Load reads the configuration again, for Reload and whenever one of its files changes. What comes with an error counts
-	// for its Files. Nil: there is nothing to read again.
+	// Load reads the configuration again, for Reload and whenever one of its files changes. Of a result with an error
+	// only the Files count. Nil: there is nothing to read again.
 	Load    func() (*configs.Loaded, error)
 	Dir     string            // the data folder, which is there
 	Version string            // of the program
 	Log     *slog.Logger      // nil: none
 	Logging func(configs.Log) // is told how to log, at the start and when that changes; may be nil
-	Started func(Facts)       // is called once the network serves, which Run goes on with when it returns; may be nil
+	Started func(Facts)       // is called once the network serves, and Run waits for it; may be nil
 
 	Tokens upgrade.Redeemer       // of voice sockets that no player was sent a token for; may be nil
-	OpusOK func(opus []byte) bool // see [voice.Config]; nil: frames have to be what they should be
+	OpusOK func(opus []byte) bool // see [voice.Config]; nil: frames are checked
 }
 
-// Facts are what those who start a network may want to know of it.
+// Facts describe a network that serves.
 type Facts struct {
 	Config *configs.Loaded
 	Addr   *net.TCPAddr // where players join, and everything else
 	TLS    bool         // there is a certificate
-	Public string       // the base URL that clients are told; empty: as they joined
+	Public string       // the base URL for clients; empty: as they joined
 }
 
 // Network is a whole network, checked and put together, before anything listens.
@@ -70,13 +70,13 @@ type Network struct {
 
 	reloading sync.Mutex // one reload at a time; guards these
 	serving   bool
-	now       *settings // that are in force
+	now       *settings // in force
 	files     []string  // of the configuration, and of a newer one that could not be put in force
 	tried     string    // the stamp they had when they were read last
 }
 
-// New checks everything that can be checked without listening: certificate, icon and texts are read here, so that nothing
-// starts by halves. It notes in l what is probably not meant.
+// New checks everything that can be checked without listening: it reads certificate, icon and texts here, so that
+// nothing starts by halves. It notes probable mistakes in l.
 func New(l *configs.Loaded, opt Options) (*Network, error) {
 	n := newNetwork(l, opt)
 	var err error
@@ -105,18 +105,18 @@ func newNetwork(l *configs.Loaded, opt Options) *Network {
 // Commands returns the commands that are in force, for a console.
 func (n *Network) Commands() *commands.Commands { return n.policy().commands }
 
-// World returns who is on the network and where they are. Whoever adds players takes them away again.
+// World returns who is on the network and where they are. A caller that adds players has to remove them.
 func (n *Network) World() *world.Registry { return n.world }
 
-// Voice returns the voice gateway, from when the network has started.
+// Voice returns the voice gateway, once the network has started.
 func (n *Network) Voice() *voice.Gateway { return n.parts.gateway }
 
-// policy is what is in force.
+// policy returns the policy in force.
 func (n *Network) policy() *policy { return n.lawful.Load() }
 
-// Run listens, serves until ctx ends or somebody gives the command to, and stops, which takes ten seconds at most. Its
-// error is for whoever started the program: a [*store.LostError] where something could not be stored, a [*StuckError]
-// where something did not end.
+// Run listens, serves until ctx ends or somebody gives the command to stop, and stops, within ten seconds. Its error is
+// for the starter of the program: a [*store.LostError] where something could not be stored, a [*StuckError] where
+// something did not end.
 func (n *Network) Run(ctx context.Context) error {
 	p, err := n.start(ctx)
 	if p == nil {
@@ -126,7 +126,7 @@ func (n *Network) Run(ctx context.Context) error {
 	return errors.Join(failed, inTime(func() error { return n.stop(p) }))
 }
 
-// inTime returns what stop returns, or a [*StuckError] when that takes too long.
+// inTime returns the result of stop, or a [*StuckError] when that takes too long.
 func inTime(stop func() error) error {
 	stopped := make(chan error, 1)
 	go func() { stopped <- stop() }()
@@ -141,9 +141,9 @@ func inTime(stop func() error) error {
 	}
 }
 
-// StuckError is that of a network that did not stop in time. Parts of it are running still.
+// StuckError is the error of a network that did not stop in time. Parts of it are still running.
 type StuckError struct {
-	Stacks string // of what was running
+	Stacks string // of everything that was running
 }
 
 // Error implements error.
@@ -151,7 +151,8 @@ func (e *StuckError) Error() string {
 	return "still not stopped; leaving. What was running:\n" + e.Stacks
 }
 
-// start opens the port and the state, and puts the parts together. There are none when it fails, or when ctx ends first.
+// start opens the port and the state, and puts the parts together. There are none when it fails, or when ctx ends
+// first.
 func (n *Network) start(ctx context.Context) (*parts, error) {
 	at := n.now.conf.Listen
 	ln, err := listen.Open(ctx, at)

@@ -93,7 +93,8 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunThatCannotBegin: a port that is taken is an error that says what to do, and one who has lost patience gets none.
+// TestRunThatCannotBegin: a port that is taken is an error that says what to do, and one who has lost patience gets
+// none.
 func TestRunThatCannotBegin(t *testing.T) {
 	dir := t.TempDir()
 	started := make(chan Facts, 1)

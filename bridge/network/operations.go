@@ -17,7 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 )
 
-// compileCommands makes the commands of a policy, and notes what is wrong.
+// compileCommands makes the commands of a policy, and notes faults.
 func (n *Network) compileCommands(p *policy, wrong *faults) {
 	cfg := commands.Config{
 		Network: operations{n}, Past: past{n}, Hubs: p.hubs, Aliases: p.aliases,
@@ -61,7 +61,7 @@ func (o operations) Servers() []commands.Server {
 	return judged(o.n.policy().servers, o.n.parts.server.Health())
 }
 
-// judged puts into a list of servers what is known of how they do.
+// judged adds the state of servers to a list of them.
 func judged(list []commands.Server, known []health.Facts) []commands.Server {
 	of := map[string]health.Facts{}
 	for _, f := range known {
@@ -76,7 +76,7 @@ func judged(list []commands.Server, known []health.Facts) []commands.Server {
 	return out
 }
 
-// past is who was here once.
+// past knows who was here once.
 type past struct{ n *Network }
 
 func (p past) Name(player uuid.UUID) string { return p.n.parts.names.Name(player) }
@@ -88,7 +88,7 @@ func (p past) Find(name string) (all []commands.Once) {
 	return all
 }
 
-// quit is why the program is to stop, and whether whoever wants that has been told so where the log is.
+// quit holds why the program is to stop, and whether the person who wants that has been told where the log is.
 type quit struct {
 	reason string
 	told   bool
@@ -111,7 +111,7 @@ func (n *Network) draining(server string) bool {
 	return slices.ContainsFunc(n.parts.server.Health(), func(f health.Facts) bool { return f.Draining && strings.EqualFold(f.Server, server) })
 }
 
-// status is what /earshot status says.
+// status returns the lines of /earshot status.
 func (n *Network) status() []commands.Fact {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
@@ -123,7 +123,7 @@ func (n *Network) status() []commands.Fact {
 	}, troubles(n.parts.server.Health())...)
 }
 
-// troubles are the facts for a status about servers that do not take players as usual.
+// troubles returns the facts for a status about servers that do not take players as usual.
 func troubles(known []health.Facts) (all []commands.Fact) {
 	for _, f := range known {
 		say := func(key string, named ...string) {
@@ -145,15 +145,15 @@ func troubles(known []health.Facts) (all []commands.Fact) {
 	return all
 }
 
-// texts is the table of what players are told, and say a text of it.
+// texts returns the table of texts for players, and say a text of it.
 func (n *Network) texts() *commands.Texts { return n.Commands().Texts() }
 
 func (n *Network) say(locale, key string, named ...string) packet.Text {
 	return n.texts().Say(locale, key, named...)
 }
 
-// welcome tells a player who has come to the built-in world what that is. Whoever may change the settings is told how to
-// send players elsewhere; as long as there are no servers at all, everybody is.
+// welcome tells players in the built-in world where they are. It tells those who may change the settings how to send
+// players elsewhere; as long as there are no servers at all, it tells everybody.
 func (n *Network) welcome(p session.Player) {
 	by := n.policy()
 	off := by.welcome != nil && by.welcome.String() == ""

@@ -32,7 +32,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// parts are what a network is made of while it runs.
+// parts are the parts of a running network.
 type parts struct {
 	connections *limit.Networks
 	listening   listen.Config
@@ -50,16 +50,16 @@ type parts struct {
 	names       *voice.Names
 	store       *store.Store
 
-	voicePath atomic.Pointer[string] // the path before /voice, besides none
+	voicePath atomic.Pointer[string] // the path before /voice, in addition to none
 	voiceOn   atomic.Bool
 
-	failed   chan error // what ended by itself and should not have
-	farewell string     // what players are told at the end; empty: a text of the table
+	failed   chan error // parts that ended by themselves and should not have
+	farewell string     // players' text at the end; empty: a text of the table
 	unfollow func()     // nil: nothing is followed
 	ending   ending
 }
 
-// assemble puts the parts together on ln and has them go by the settings. state is on the store.
+// assemble puts the parts together on ln and applies the settings. state is on the store.
 func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State) *parts {
 	p := &parts{store: on, names: state.Names(n.now.conf.State.Names), addr: ln.Addr().(*net.TCPAddr), failed: make(chan error, 4)}
 	failures := &track.Failures{Log: n.log.With("room", "track")}
@@ -119,8 +119,8 @@ func (e either) Redeem(token string, player uuid.UUID) bool {
 	return e[0].Redeem(token, player) || e[1] != nil && e[1].Redeem(token, player)
 }
 
-// serve has the parts serve, and returns when ctx ends, when somebody has given the command to stop, or when one of the parts
-// has failed, which is the error.
+// serve has the parts serve, and returns when ctx ends, when somebody has given the command to stop, or with the error
+// of a part that has failed.
 func (n *Network) serve(ctx context.Context, p *parts) error {
 	serve := func(what string, fn func() error) {
 		p.ending.serving.Go(func() {
@@ -134,7 +134,7 @@ func (n *Network) serve(ctx context.Context, p *parts) error {
 	p.ending.serving.Go(func() { n.certs.Run(background) })
 	serve("listen", p.port.Serve)
 	serve("http", func() error { return p.web.Serve(p.port.HTTP()) })
-	// There is nothing to accept as long as there is no certificate.
+	// Without a certificate there is nothing to accept.
 	serve("https", func() error { return p.web.Serve(tls.NewListener(buffered{p.port.TLS()}, n.certs.TLS())) })
 	if n.opt.Load != nil {
 		p.unfollow = n.follow()
@@ -156,7 +156,7 @@ func (n *Network) serve(ctx context.Context, p *parts) error {
 	}
 }
 
-// stop ends the parts. What is lost by it is an error.
+// stop ends the parts. Lost changes are an error.
 func (n *Network) stop(p *parts) error {
 	if p.unfollow != nil {
 		p.unfollow()
@@ -169,7 +169,7 @@ func (n *Network) stop(p *parts) error {
 	return p.ending.stop(ctx, p.farewell)
 }
 
-// ending is what has to end, as far as the order matters.
+// ending holds everything that has to end in order.
 type ending struct {
 	log *slog.Logger
 
@@ -195,9 +195,9 @@ type ending struct {
 	serving  sync.WaitGroup
 }
 
-// stop ends everything in order: nobody comes in any more; what is kept stays as it is, before players are sent away, who
-// would leave their groups; commands that run are waited for once nobody can give any; and the store is closed when
-// nothing is left that could store anything. Its error is the store's, since that alone is lost.
+// stop ends everything in order. Nobody comes in any more. Lasting state is frozen before players are sent away, since
+// they would leave their groups. Once nobody can give commands, it waits for those that run. It closes the store when
+// nothing is left that could store anything. Its error is the store's, since nothing else is lost.
 func (e *ending) stop(ctx context.Context, farewell string) error {
 	report := func(what string, err error) {
 		if err != nil {

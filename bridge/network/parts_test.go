@@ -63,8 +63,8 @@ func endingOf(e *ended) *ending {
 	}
 }
 
-// TestStoppingHasAnOrder: nobody comes in while players are sent away, groups stay as they are, and the store is open for as
-// long as anything is left that could store; the slow ones do not wait for each other.
+// TestStoppingHasAnOrder: nobody comes in while players are sent away, groups stay as they are, and the store is open
+// for as long as anything is left that could store; the slow ones do not wait for each other.
 func TestStoppingHasAnOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := make(chan struct{})

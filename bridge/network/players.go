@@ -15,7 +15,8 @@ import (
 	"github.com/earshot-mc/earshot/voice"
 )
 
-// players tells who may do what, and who is shown to whom. Commands, plugins of servers, the server list and voice go by it.
+// players tells who may do what, and who is shown to whom. Commands, plugins of servers, the server list and voice go
+// by it.
 type players struct {
 	perms  *perm.Perm
 	world  *world.Registry
@@ -24,7 +25,7 @@ type players struct {
 
 func newPlayers(reg *world.Registry) *players {
 	p := &players{world: reg}
-	p.perms, _ = perm.New(perm.Config{}) // there is nothing wrong with none
+	p.perms, _ = perm.New(perm.Config{}) // an empty one has no faults
 	return p
 }
 
@@ -38,7 +39,7 @@ func (p *players) named(name string) (session.Player, bool) {
 	return nil, false
 }
 
-// level is a player's operator level on their server.
+// level returns a player's operator level on their server.
 func (p *players) level(id uuid.UUID) uint8 {
 	if q := p.world.Get(id); q != nil {
 		return q.Facts().OpLevel
@@ -46,13 +47,13 @@ func (p *players) level(id uuid.UUID) uint8 {
 	return 0
 }
 
-// account is what there is to know of a player about what they may do.
+// account is what permissions need to know of a player.
 type account interface {
 	ID() uuid.UUID
 	Name() string
 }
 
-// allowed tells whether a player may do what needs the permission.
+// allowed tells whether a player has a permission.
 func (p *players) allowed(who account, permission string) bool {
 	return p.perms.Of(who.ID(), who.Name(), p.level(who.ID())).Allows(permission)
 }
@@ -62,7 +63,7 @@ func (p *players) admit(who session.Player, server string) bool {
 	return p.allowed(who, commands.Enter(server))
 }
 
-// grants keeps what one player may do, as long as neither the rules nor their operator level change.
+// grants keeps one player's permissions, as long as neither the rules nor their operator level change.
 type grants struct{ last atomic.Pointer[grant] }
 
 type grant struct {
@@ -71,7 +72,7 @@ type grant struct {
 	set     perm.Set
 }
 
-// granted is allowed for somebody who is asked about again and again.
+// granted does as allowed, for a player who is asked about again and again.
 func (p *players) granted(known *grants, who account, permission string) bool {
 	version, level := p.perms.Version(), p.level(who.ID())
 	g := known.last.Load()
@@ -82,12 +83,12 @@ func (p *players) granted(known *grants, who account, permission string) bool {
 	return g.set.Allows(permission)
 }
 
-// shown are the players of whom one may know. It is the rule that voice goes by.
+// shown returns the players that to may know about. It is the rule that voice goes by.
 func (p *players) shown(to account) (all []session.Player) {
 	return slices.DeleteFunc(p.server.Players(), func(q session.Player) bool { return !p.world.Knows(to.ID(), q.ID()) })
 }
 
-// listed tells who may be named to strangers, in the server list.
+// listed tells whether a player may be named to strangers, in the server list.
 func (p *players) listed(id uuid.UUID) bool {
 	q := p.world.Get(id)
 	return q == nil || q.Sight.Public()
@@ -103,8 +104,8 @@ var nodes = []struct {
 	{perm.GroupsKeep, voice.KeepGroups}, {perm.MuteExempt, voice.MuteExempt},
 }
 
-// rights tells voice what a player may do. Until the backend has said where a player is, their operator level is not known
-// either, and they may do what everybody may. What it returns serves one goroutine.
+// rights returns a function that tells voice what a player may do. Until the backend has said where a player is, their
+// operator level is not known either, and they may do what everybody may. The function serves one goroutine.
 func rights(reg *world.Registry, perms *perm.Perm) func(player uuid.UUID) voice.Bits {
 	type answer struct {
 		player  *world.Player
@@ -112,7 +113,7 @@ func rights(reg *world.Registry, perms *perm.Perm) func(player uuid.UUID) voice.
 		version uint64
 		bits    voice.Bits
 	}
-	known := make(map[uuid.UUID]answer) // it is asked again and again
+	known := make(map[uuid.UUID]answer) // it is called again and again
 	return func(id uuid.UUID) voice.Bits {
 		p := reg.Get(id)
 		if p == nil || p.Facts().Place == nil {

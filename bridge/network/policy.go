@@ -17,12 +17,12 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// policy is what commands, and what servers say, go by.
+// policy holds the rules for commands, and for messages of servers.
 type policy struct {
 	hubs    []string
 	aliases map[string][]string
 	texts   map[string]map[string]string
-	record  bool         // who gave which command
+	record  bool         // log the commands and who gave them
 	talk    bool         // there is /voice
 	welcome *packet.Text // to the built-in world; nil: a text of the table
 	alone   bool         // there are no servers
@@ -69,8 +69,8 @@ func newPolicy(l *configs.Loaded, servers []backend.Server) (p policy, err error
 	return p, errors.Join(wrong...)
 }
 
-// list puts the servers into the order in which they are shown: that of the try list, then by name. The built-in world
-// is one of them only where players are sent to it.
+// list orders the servers as they are shown: first those of the try list, then by name. The built-in world is one of
+// them only where players are sent to it.
 func (p *policy) list(try []string, servers []backend.Server) {
 	place := func(name string) int {
 		at := slices.IndexFunc(try, func(s string) bool { return strings.EqualFold(s, name) })
@@ -97,7 +97,7 @@ func (p *policy) list(try []string, servers []backend.Server) {
 	}
 }
 
-// modeOf is what a server may say on BungeeCord's channel.
+// modeOf returns what a server may do on BungeeCord's channel.
 func (p *policy) modeOf(server string) bungee.Mode {
 	if m, ok := p.modes[strings.ToLower(server)]; ok {
 		return m

@@ -58,7 +58,7 @@ func (n *Network) follow() (stop func()) {
 	}
 }
 
-// look gives the stamp of the configuration's files, and that of the ones that were read last.
+// look returns the stamp of the configuration's files, and that of the ones that were read last.
 func (n *Network) look() (now, tried string) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
@@ -76,8 +76,8 @@ func stamp(files []string) string {
 	return b.String()
 }
 
-// Reload reads the configuration again and puts it in force, whole or not at all. It returns what has changed, and what
-// would need a restart and is as it was; the log has both. It is for as long as Run serves.
+// Reload reads the configuration again and puts it in force, whole or not at all. It returns the changes in force, and
+// those that need a restart; the log has both. Call it only while Run serves.
 func (n *Network) Reload(ctx context.Context) (changes, restart []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()
@@ -95,7 +95,7 @@ func (n *Network) Reload(ctx context.Context) (changes, restart []string, err er
 	l, err := n.opt.Load()
 	defer func() {
 		files := l.Files
-		if err != nil { // it may be tried again when a file is mended that only the new configuration names
+		if err != nil { // it is tried again when a file is mended that only the new configuration names
 			files = slices.Compact(slices.Sorted(slices.Values(slices.Concat(now.conf.Files, l.Files))))
 			tell(slog.LevelError, "the configuration was not read again; nothing has changed", "error", err)
 		}
@@ -141,7 +141,7 @@ func (n *Network) Reload(ctx context.Context) (changes, restart []string, err er
 	return changes, restart, nil
 }
 
-// rewritten names the settings that are the same files with something else in them.
+// rewritten names the settings whose files have the same names and new contents.
 func rewritten(from, to *settings) (all []string) {
 	note := func(key string, same bool) {
 		if !same {
@@ -166,7 +166,7 @@ func rewritten(from, to *settings) (all []string) {
 	return append(all, redescribed(from.conf, to.conf)...)
 }
 
-// languages are the tags of all.
+// languages returns the tags of all.
 func languages(all ...*configs.Loaded) (tags []string) {
 	for _, l := range all {
 		for tag := range l.Texts {
@@ -177,7 +177,7 @@ func languages(all ...*configs.Loaded) (tags []string) {
 	return slices.Compact(tags)
 }
 
-// Unsafe returns what somebody should know about a configuration.
+// Unsafe returns the warnings about a configuration.
 func Unsafe(l *configs.Loaded) (all []string) {
 	if !l.Online {
 		all = append(all, "players are not authenticated: anybody can join as anybody (--offline, or online: false)")

@@ -28,8 +28,8 @@ import (
 	"github.com/earshot-mc/earshot/voice"
 )
 
-// settings are a configuration as the rooms take it. [newSettings] makes them at the start and at each reload, and
-// [Network.apply] puts them in force, so that a reload cannot come to anything else than a start.
+// settings holds a configuration as the rooms take it. [newSettings] makes it at the start and at each reload, and
+// [Network.apply] puts it in force, so a reload cannot come to anything else than a start.
 type settings struct {
 	conf *configs.Loaded
 
@@ -37,9 +37,9 @@ type settings struct {
 	tls      cert.Terms
 	port     port
 	watchers []netip.Prefix // may read /metrics
-	names    []string       // by which that may be asked for
+	names    []string       // by which /metrics may be asked for
 	fronts   []netip.Prefix // reverse proxies
-	public   string         // the base URL that clients are told; empty: as they joined
+	public   string         // the base URL for clients; empty: as they joined
 	prefix   string         // of the path in it
 	visitors int            // HTTP connections at once
 	invite   invite.Terms
@@ -55,7 +55,7 @@ type settings struct {
 	compiled *proxy.CheckedSettings // by Network.compile, as policy.commands
 }
 
-// port is how connections are told apart.
+// port says how connections are told apart.
 type port struct {
 	trusted   []netip.Prefix
 	required  bool
@@ -64,8 +64,8 @@ type port struct {
 	exempt    []netip.Prefix
 }
 
-// newSettings reads the files that a configuration names, and fails where something cannot be used: the error is of all that
-// cannot.
+// newSettings reads the files that a configuration names, and fails where something cannot be used. The error names
+// everything.
 func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s = &settings{conf: l, log: l.Log, perms: permissions(&l.Permissions)}
 	var all []error
@@ -84,7 +84,7 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s.invite = invite.Terms{PublicURL: s.public, TLS: s.secure(), Off: !l.Voice.Enabled}
 	s.policy, err = newPolicy(l, s.proxy.Servers)
 	note(err)
-	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // checked by Load, as are these
+	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // Load has checked it, and these
 	s.fronts, _ = configs.Prefixes(l.HTTPProxies)
 	s.visitors = l.Limits.HTTP
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
@@ -97,7 +97,7 @@ func (s *settings) secure() bool {
 	return s.tls.Files != nil || s.tls.ACME != nil || len(s.tls.SelfSigned) > 0
 }
 
-// certificates reads the files that the section names. names are those that the program is reached by.
+// certificates reads the files of the section. names are those of the program.
 func certificates(t *configs.TLS, names []string) (c cert.Terms, err error) {
 	switch {
 	case t.Certificate != "" && t.Key != "":
@@ -134,7 +134,7 @@ func unspecified(host string) bool {
 	return err == nil && a.IsUnspecified()
 }
 
-// reach works out by which names and URLs the program is reached, as far as the settings tell.
+// reach works out the names and URLs of the program, as far as the settings tell.
 func (s *settings) reach(l *configs.Loaded) error {
 	s.names = slices.Concat(l.Admin.Hosts, slices.Sorted(maps.Keys(l.Hosts)))
 	add := func(host string) {
@@ -168,8 +168,8 @@ func (s *settings) reach(l *configs.Loaded) error {
 	return nil
 }
 
-// compile makes of settings what takes time or can fail still, so that nothing is left to fail when they are applied. Its
-// error is of all that is wrong, besides what loaded is about: what [configs.Load] said.
+// compile makes of settings what takes time or can still fail, so that applying them cannot. Its error names everything
+// that is wrong, except what [configs.Load] has named: loaded.
 func (n *Network) compile(l *configs.Loaded, loaded error) (*settings, error) {
 	wrong := newFaults(l, loaded)
 	s, err := newSettings(l)
@@ -183,7 +183,7 @@ func (n *Network) compile(l *configs.Loaded, loaded error) (*settings, error) {
 	}
 	p := s.proxy
 	p.Servers = append(p.Servers, backend.Server{Name: configs.LimboName, Forwarding: backend.Legacy, Dial: n.builtin.Dial, Limbo: true})
-	newer := s.policy.commands.Texts().Say("", "newer") // nobody knows the language of somebody who looks at the server list
+	newer := s.policy.commands.Texts().Say("", "newer") // nobody knows a stranger's language in the server list
 	p.Status.Newer = newer
 	p.ByHost = slices.Clone(p.ByHost)
 	for i, h := range p.ByHost {
@@ -200,7 +200,7 @@ func (n *Network) compile(l *configs.Loaded, loaded error) (*settings, error) {
 	return s, nil
 }
 
-// doubt notes what a configuration that is right probably does not mean, as far as others know it than configs.
+// doubt notes probable mistakes in a correct configuration that only other packages than configs know.
 func doubt(l *configs.Loaded, s *settings) {
 	known := slices.Concat(commands.Nodes(), perm.Defaults())
 	for _, v := range nodes {
@@ -237,7 +237,7 @@ func doubt(l *configs.Loaded, s *settings) {
 	}
 }
 
-// nearly is the end of a sentence about a word that is unknown.
+// nearly returns the end of a sentence about an unknown word.
 func nearly(word string, known []string) string {
 	if near := configs.Nearest(strings.ToLower(word), known); near != "" {
 		return fmt.Sprintf("; did you mean %q?", near)
@@ -245,7 +245,7 @@ func nearly(word string, known []string) string {
 	return ""
 }
 
-// apply puts settings in force. Whoever is on stays on: what is decided from now on is decided by them.
+// apply puts settings in force. Everybody stays; later decisions go by the new ones.
 func (n *Network) apply(s *settings) {
 	n.now = s
 	proto.Use(s.versions...)
@@ -272,7 +272,7 @@ func (n *Network) apply(s *settings) {
 	v := &s.voice
 	errs = append(errs, p.gateway.SetPolicy(v.Policy), p.gateway.SetGroups(v.Groups), p.gateway.SetSoundboard(!v.SoundboardOff), p.gateway.SetDeclared(v.Declared))
 	p.gateway.SetSounds(v.Sounds)
-	if s.invite.Off { // nobody is invited to what ends, nor to what is not there yet
+	if s.invite.Off { // nobody is invited to voice that ends, nor to one that is not there yet
 		p.inviter.Apply(s.invite)
 		p.gateway.SetEnabled(false)
 	} else {

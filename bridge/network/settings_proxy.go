@@ -17,7 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/status"
 )
 
-// proxySettings are what the proxy goes by.
+// proxySettings returns the proxy's settings.
 func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 	var wrong []error
 	note := func(key string, err error) { wrong = append(wrong, at(key, err)) }
@@ -71,12 +71,12 @@ func proxySettings(l *configs.Loaded) (s proxy.Settings, err error) {
 	return s, errors.Join(wrong...)
 }
 
-// unknownVersions is what becomes of clients of versions that nobody knows.
+// unknownVersions returns the policy for clients of unknown versions.
 func unknownVersions(s string) session.Unknown {
 	return map[string]session.Unknown{"pass": session.UnknownPass, "snapshots": session.UnknownSnapshots, "refuse": session.UnknownRefuse}[s]
 }
 
-// fallback puts how players find servers, and how these are judged, into settings.
+// fallback adds how players find servers, and how these are judged, to settings.
 func fallback(s *session.Settings, l *configs.Loaded) error {
 	strategy, err := session.ParseStrategy(l.Fallback.Strategy)
 	if err != nil {
@@ -92,7 +92,7 @@ func fallback(s *session.Settings, l *configs.Loaded) error {
 	return nil
 }
 
-// statusSettings are what the server list shows. key is the path of a setting.
+// statusSettings returns the server list entry. key returns the path of a setting.
 func statusSettings(key func(setting string) string, c configs.Status) (s proxy.Status, err error) {
 	var wrong []error
 	s.MaxPlayers = c.MaxPlayers
@@ -115,7 +115,7 @@ func statusSettings(key func(setting string) string, c configs.Status) (s proxy.
 	return s, errors.Join(wrong...)
 }
 
-// hostSettings are what differs by host name.
+// hostSettings returns the differences by host name.
 func hostSettings(c *configs.Config) (all []proxy.Host, err error) {
 	var wrong []error
 	for _, name := range slices.Sorted(maps.Keys(c.Hosts)) {

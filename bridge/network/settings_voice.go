@@ -21,13 +21,13 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// voiceConfig is the voice section as the gateway takes it.
+// voiceConfig returns the voice section as the gateway takes it.
 func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	var wrong []error
 	c.Policy.Spectators, err = route.ParseSpectators(v.Spectators)
 	wrong = append(wrong, at("voice.spectators", err))
 	player := func(key, id string) uuid.UUID {
-		is, err := uuid.Parse(id) // checked by Load
+		is, err := uuid.Parse(id) // Load has checked it
 		wrong = append(wrong, at(key, err))
 		return is
 	}
@@ -69,7 +69,7 @@ func voiceConfig(v *configs.Voice) (c voice.Config, err error) {
 	return c, errors.Join(wrong...)
 }
 
-// sights are the rules by which servers show their players to each other.
+// sights returns the rules by which servers show their players to each other.
 func sights(l *configs.Loaded) (rules map[string]sight.Rule, other sight.Rule, err error) {
 	if other, err = sight.ParseRule(l.Voice.Visibility, ""); err != nil {
 		return nil, other, at("voice.visibility", err)
@@ -91,7 +91,7 @@ func sights(l *configs.Loaded) (rules map[string]sight.Rule, other sight.Rule, e
 	return rules, other, errors.Join(wrong...)
 }
 
-// permissions is the section of that name.
+// permissions returns the section of that name.
 func permissions(p *configs.Permissions) perm.Config {
 	c := perm.Config{Groups: make(map[string]perm.Group), Players: make(map[string]perm.Player), Operators: p.Operators}
 	for name, g := range p.Groups {

@@ -8,7 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/transcode"
 )
 
-// Sounds says what speakers can play, which depends on how the program was built.
+// Sounds says what speakers can play, which depends on the build.
 func Sounds() string {
 	if opus.Built {
 		return "with libopus: speakers play wav, mp3, flac, Ogg Vorbis and Ogg Opus"
@@ -16,7 +16,7 @@ func Sounds() string {
 	return "without libopus: speakers play mono Ogg Opus alone"
 }
 
-// converter sees to files that cannot be sent as they are; nil: nobody can.
+// converter returns what plays files that cannot be sent as they are; nil: nothing does.
 func converter() speaker.Converter {
 	if !opus.Built {
 		return nil

@@ -13,15 +13,15 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// stateFolder is where the state is below the data folder, unless it is in somebody else's NATS.
+// stateFolder is the state's folder below the data folder, unless it is in an external NATS.
 const stateFolder = "state"
 
 // stateWithin bounds the opening of the state.
 var stateWithin = 30 * time.Second
 
-// OpenState opens what outlives the program, and reads it. The store is to be closed after the gateway. A NATS that
-// cannot be used is an error: without what is stored, those who are muted would be heard, and groups would be gone. Once
-// it has been read, a NATS that is lost costs nothing.
+// OpenState opens the lasting state, and reads it. The store is to be closed after the gateway. A NATS that cannot be
+// used is an error: without the stored state, muted players would be heard, and groups would be gone. Once it has been
+// read, losing a NATS costs nothing.
 func OpenState(ctx context.Context, c *configs.State, dir string, log *slog.Logger) (*store.Store, *voice.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, stateWithin)
 	defer cancel()
@@ -43,7 +43,7 @@ func OpenState(ctx context.Context, c *configs.State, dir string, log *slog.Logg
 	return on, state, nil
 }
 
-// storeConfig is the section state as the store takes it.
+// storeConfig returns the section state as the store takes it.
 func storeConfig(c *configs.State, dir string, log *slog.Logger) store.Config {
 	return store.Config{
 		Dir: filepath.Join(dir, stateFolder),
@@ -53,8 +53,8 @@ func storeConfig(c *configs.State, dir string, log *slog.Logger) store.Config {
 	}
 }
 
-// LookAtState reads what is kept without changing it. Of a folder that a running Earshot has, the copies are read, and
-// note gets a sentence about that.
+// LookAtState reads the lasting state without changing it. If a running Earshot has the folder, it reads the copies,
+// and note gets a sentence about that.
 func LookAtState(c *configs.State, dir string, note func(string)) (all []store.Section, h store.Health, err error) {
 	cfg := storeConfig(c, dir, slog.New(slog.DiscardHandler))
 	cfg.Look = true
@@ -66,7 +66,7 @@ func LookAtState(c *configs.State, dir string, note func(string)) (all []store.S
 		if store.InUse(own) {
 			note(fmt.Sprintf("a program runs on %s: its copies are read, which are a moment old; /healthz has what it found at its start", own))
 			h.Where = own
-			time.Sleep(3 * store.CopyDelay) // then they have all that was acknowledged before
+			time.Sleep(3 * store.CopyDelay) // then they have everything acknowledged before
 			all, err = store.Copies(own)
 			return all, h, err
 		}
@@ -91,7 +91,7 @@ func LookAtState(c *configs.State, dir string, note func(string)) (all []store.S
 	defer func() {
 		ended, cancel := context.WithCancel(context.Background())
 		cancel()
-		on.Close(ended) // what is lost there was not to be stored
+		on.Close(ended) // nothing was to be stored there
 	}()
 	if _, err := voice.OpenState(ctx, on, cfg.Log); err != nil {
 		return nil, h, err

@@ -10,8 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/itest/testkit/natsd"
 )
 
-// TestStateThatCannotBeHad: a server that is there and does not give us what we need is an error in time, which says what
-// it does not give.
+// TestStateThatCannotBeHad: a server that is there and does not give us what we need is an error in time, which says
+// what it does not give.
 func TestStateThatCannotBeHad(t *testing.T) {
 	defer func(d time.Duration) { stateWithin = d }(stateWithin)
 	stateWithin = 5 * time.Second

@@ -12,20 +12,20 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// notices are the texts of why somebody is not heard.
+// notices has the texts of why somebody is not heard.
 var notices = map[voice.Reason]string{
 	voice.SoundboardOff: "notice-soundboard-off", voice.SoundboardRefused: "notice-soundboard", voice.ServerMuted: "notice-muted",
 	voice.SpeakRefused: "notice-speak",
 }
 
-// teller tells players what holds for their voices.
+// teller tells players about their voices.
 type teller struct {
 	player func(uuid.UUID) session.Player // nil: has left
 	texts  func() *commands.Texts
 	muteOf func(uuid.UUID) mute.State
 }
 
-// teller is one of this network.
+// teller returns the network's.
 func (n *Network) teller() teller {
 	return teller{
 		n.parts.server.Player, n.texts,
@@ -33,7 +33,7 @@ func (n *Network) teller() teller {
 	}
 }
 
-// notice tells players on their action bars why nobody hears them, and where that is a mute, for how long and why.
+// notice tells players on their action bars why nobody hears them, and about a mute, for how long and why.
 func (t teller) notice(id uuid.UUID, why voice.Reason) {
 	p := t.player(id)
 	if p == nil {
@@ -45,7 +45,7 @@ func (t teller) notice(id uuid.UUID, why voice.Reason) {
 	} else {
 		text = t.texts().Say(p.Locale(), notices[why]).String()
 	}
-	p.ActionBar(text) // who has too much waiting, or has left, goes without
+	p.ActionBar(text) // players with a full queue, or who have left, go without
 }
 
 // muted tells players in the chat of the mutes on them.

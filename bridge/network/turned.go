@@ -13,10 +13,10 @@ import (
 	"github.com/earshot-mc/earshot/proxy/session"
 )
 
-// turnedEvery is how often the log has a line about each way of turning somebody away; the first is there at once.
+// turnedEvery is how often each way of turning somebody away goes to the log; the first is there at once.
 const turnedEvery = time.Minute
 
-// turned counts whoever is turned away, and has the log say so now and then, with the setting to change.
+// turned counts connections that are turned away, and logs them now and then, with the setting to change.
 type turned struct {
 	log  *slog.Logger
 	hide atomic.Bool // addresses are not for the log
@@ -41,7 +41,7 @@ func newTurned(log *slog.Logger) *turned {
 func (t *turned) export(pages *admin.Admin) {
 	t.connections = pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons)
 	t.sockets = pages.Tally("earshot_voice_refused_total", "Voice sockets refused, by reason.", "reason", upgrade.Reasons())
-	t.visitors = pages.Tally("earshot_http_closed_total", "HTTP connections closed for others, by reason.", "reason", []string{httpCrowded})
+	t.visitors = pages.Tally("earshot_http_closed_total", "HTTP connections closed to make room for others, by reason.", "reason", []string{httpCrowded})
 }
 
 // why says what has happened and which setting decides about it.
@@ -91,7 +91,7 @@ func (t *turned) voice(reason string, from netip.Addr) {
 	t.note("voice", socketsTurned[reason], from)
 }
 
-// flood is for a voice client that has been sent away for what it sent; its name is in the log of the room voice.
+// flood notes a voice client that has been sent away for what it sent; its name is in the log of the room voice.
 func (t *turned) flood(what string) {
 	t.note("voice", why{"a voice client that sends more " + what + " than any does", "none: no client needs more; voice.enabled is the switch for all"}, netip.Addr{})
 }
@@ -101,7 +101,7 @@ func (t *turned) http(reason string, from netip.Addr) {
 	t.note("http", why{"too many HTTP connections; those unused for the longest give way", "limits.http, http-proxies"}, from)
 }
 
-// note has the log say it, unless it has just done so.
+// note logs it, unless it has just been logged.
 func (t *turned) note(who string, w why, from netip.Addr) {
 	if w == (why{}) {
 		return

@@ -10,7 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Versions makes what the files of the folder versions describe.
+// Versions makes the versions that the files of the folder versions describe.
 func Versions(l *configs.Loaded) (all []*proto.Version, err error) {
 	var wrong []error
 	for _, f := range l.Versions {
@@ -27,7 +27,7 @@ func Versions(l *configs.Loaded) (all []*proto.Version, err error) {
 	return all, errors.Join(wrong...)
 }
 
-// redescribed names the files of versions that are new, gone or other than they were.
+// redescribed names the files of versions that are new, gone or changed.
 func redescribed(from, to *configs.Loaded) (all []string) {
 	was := map[string]*configs.Version{}
 	for _, v := range from.Versions {

@@ -9,7 +9,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// voices is the voice gateway as commands see it, from assemble on: itself, with what it does not know.
+// voices is the voice gateway as commands see it, from assemble on: itself, and what it does not know.
 type voices struct {
 	*voice.Gateway
 	store *store.Store
@@ -28,7 +28,7 @@ func (v *voices) Where(player uuid.UUID) *world.Pose {
 
 func (v *voices) Unstored() (changes int, problem string) {
 	h := v.store.Health()
-	if h.OK { // and what waits is being stored
+	if h.OK { // and waiting changes are being stored
 		return 0, ""
 	}
 	return h.Waiting, h.Problem

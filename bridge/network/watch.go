@@ -10,8 +10,8 @@ import (
 	"github.com/earshot-mc/earshot/voice"
 )
 
-// watch joins the proxy's sessions to the world that voice reads: one entry
-// and one tracker for each player, for as long as the session lasts.
+// watch joins the proxy's sessions to the world that voice reads: one entry and one tracker for each player, for as
+// long as the session lasts.
 type watch struct {
 	world    *world.Registry
 	names    *voice.Names

@@ -15,20 +15,20 @@ import (
 	"github.com/earshot-mc/earshot/proxy/limit"
 )
 
-// How long an HTTP connection may take over each thing.
+// Bounds on the time of an HTTP connection.
 const (
 	httpHead   = 5 * time.Second  // a request's head
 	httpRead   = 10 * time.Second // a request
 	httpAnswer = 10 * time.Second // an answer, until the client has taken it
 	httpIdle   = time.Minute      // between two requests
-	httpStop   = time.Second      // for what is being answered when the program ends
+	httpStop   = time.Second      // for answers under way when the program ends
 )
 
-// visitors are the HTTP connections, as far as they are no voice sockets. Where there are too many, in all or of a network,
-// the one whose last request is the longest ago goes for a new one.
+// visitors are the HTTP connections that are not voice sockets. Where there are too many, in all or of a network, the
+// one whose last request is the longest ago goes for a new one.
 type visitors struct {
 	places *limit.Places
-	front  func(netip.Addr) bool // a reverse proxy, behind which there are many
+	front  func(netip.Addr) bool // a reverse proxy with many clients behind it
 	count  func(reason string, from netip.Addr)
 
 	mu  sync.Mutex
@@ -47,7 +47,7 @@ func (v *visitors) set(all int, exempt []netip.Prefix) {
 	v.places.Set(limit.Bounds{All: all, Wide: (all + 3) / 4, Network: (all + 15) / 16}, exempt)
 }
 
-// state is the ConnState of an [http.Server].
+// state handles ConnState of an [http.Server].
 func (v *visitors) state(c net.Conn, s http.ConnState) {
 	switch s {
 	case http.StateNew:
@@ -85,7 +85,7 @@ func (v *visitors) enter(c net.Conn) {
 	v.mu.Unlock()
 	v.places.Enter(x, place, func() {
 		v.count(httpCrowded, from)
-		c.SetDeadline(time.Unix(1, 0)) // Close would wait, over TLS, for whoever is stuck in a write
+		c.SetDeadline(time.Unix(1, 0)) // over TLS, Close would wait for a stuck write
 		if t, ok := c.(interface{ NetConn() net.Conn }); ok {
 			c = t.NetConn()
 		}
@@ -93,7 +93,7 @@ func (v *visitors) enter(c net.Conn) {
 	})
 }
 
-// newWeb is the HTTP server of the port, plain and over TLS.
+// newWeb returns the HTTP server of the port, plain and over TLS.
 func newWeb(h http.Handler, v *visitors, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler: h, ConnState: v.state, MaxHeaderBytes: 16 << 10,
@@ -105,7 +105,7 @@ func newWeb(h http.Handler, v *visitors, log *slog.Logger) *http.Server {
 // web is the HTTP server as something that ends.
 type web struct{ *http.Server }
 
-// stop lets what is being answered be finished, for a moment, and closes what is left.
+// stop lets answers under way finish, for a moment, and closes the rest.
 func (w web) stop(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, httpStop)
 	defer cancel()
@@ -116,7 +116,7 @@ func (w web) stop(ctx context.Context) error {
 	return err
 }
 
-// routes are what is answered over HTTP.
+// routes returns the handler of everything that is answered over HTTP.
 func (p *parts) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", p.pages.Healthz())
@@ -132,8 +132,7 @@ func (p *parts) routes() http.Handler {
 	return mux
 }
 
-// buffered makes each TLS connection one that a voice socket can write to
-// without waiting.
+// buffered makes each TLS connection one that a voice socket can write to without waiting.
 type buffered struct{ net.Listener }
 
 func (b buffered) Accept() (net.Conn, error) {

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// TestVisitors: HTTP connections have a bound in all and for a network, and the one unused for the longest goes; a voice
-// socket counts no more, and a reverse proxy is no network.
+// TestVisitors: HTTP connections have a bound in all and for a network, and the one unused for the longest goes; a
+// voice socket counts no more, and a reverse proxy is no network.
 func TestVisitors(t *testing.T) {
 	closed := make(chan string, 100)
 	v := newVisitors(func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.2") }, func(_ string, from netip.Addr) { closed <- from.String() })
@@ -170,8 +170,8 @@ func (o *once) Close() error {
 
 func (o *once) Addr() net.Addr { return &net.TCPAddr{} }
 
-// TestTurnedAwayIsSampled: the first of a kind is in the log, then one line a minute, with the setting and how many more
-// there were; addresses only where they may be.
+// TestTurnedAwayIsSampled: the first of a kind is in the log, then one line a minute, with the setting and how many
+// more there were; addresses only where they may be.
 func TestTurnedAwayIsSampled(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer

@@ -1,13 +1,13 @@
 // Package perm tells who may do what: permission nodes from groups, inheritance, single players and operator levels.
 //
-// It promises one answer for commands and for voice, that a check neither allocates nor waits, and that a
-// configuration counts whole or not at all.
+// It promises one answer for commands and for voice, that a check neither allocates nor waits, and that a configuration
+// counts whole or not at all.
 //
-// A node is words between dots: earshot.command.send. In a list, a.b.* stands for all that begins with a.b. (not for
-// a.b itself), * for everything, and a - in front takes away. What is closest to a player decides: the nodes given to
-// him by name or UUID, then his groups in the order written, each before its parents, then the group of his operator
-// level, then the default group, and at last [Defaults]. Within one of these lists the longer pattern decides, and of
-// two alike the one that takes away. What nothing speaks of is not allowed.
+// A node is words between dots: earshot.command.send. In a list, a.b.* stands for all nodes that begin with a.b. (not
+// for a.b itself), * for every node, and a - in front takes away. The closest entry decides: the player's own nodes, by
+// name or UUID; then their groups in the order written, each before its parents; then the group of their operator
+// level; then the default group; and at last [Defaults]. Within one of these lists the longer pattern decides, and of
+// two alike the one that takes away. A node without any entry is not allowed.
 package perm
 
 import (
@@ -34,7 +34,7 @@ const (
 	MuteExempt   = "socketsvc.mute.exempt"
 )
 
-// Defaults lists what everybody may do unless the configuration says otherwise.
+// Defaults returns what everybody may do unless the configuration says otherwise.
 func Defaults() []string {
 	return []string{
 		"earshot.command.server", "earshot.command.hub", "earshot.command.ping",
@@ -51,17 +51,17 @@ const MaxLevel = 4
 // Config is the permissions section of the configuration.
 type Config struct {
 	Groups    map[string]Group
-	Players   map[string]Player // by UUID or by name, of which case does not matter; a UUID goes before a name
-	Operators map[int]string    // from which operator level on (1 to 4) a player is in which group
+	Players   map[string]Player // by UUID or by name, in any case; a UUID goes before a name
+	Operators map[int]string    // by operator level (1 to 4): the group of players from that level on
 }
 
-// Group is nodes under a name.
+// Group holds nodes under a name.
 type Group struct {
 	Parents []string // groups whose nodes are also this one's, where it does not say otherwise
 	Nodes   []string
 }
 
-// Player is what one player has besides everybody.
+// Player holds one player's own nodes and groups.
 type Player struct {
 	Groups []string
 	Nodes  []string
@@ -97,10 +97,10 @@ func (p *Perm) Replace(cfg Config) error {
 	return nil
 }
 
-// Version grows with every Replace: a Set got at an older one is out of date.
+// Version returns a number that grows with every Replace. A Set from an older one is out of date.
 func (p *Perm) Version() uint64 { return p.version.Load() }
 
-// Of gives what a player may do who has that operator level on his server. Levels beyond [MaxLevel] count as it.
+// Of returns what a player with that operator level on their server may do. Levels beyond [MaxLevel] count as it.
 func (p *Perm) Of(id uuid.UUID, name string, level uint8) Set {
 	r := p.rules.Load()
 	own, ok := r.byID[id]
@@ -111,7 +111,7 @@ func (p *Perm) Of(id uuid.UUID, name string, level uint8) Set {
 	return Set{own, r.base[min(level, MaxLevel)]}
 }
 
-// Set is what one player may do. The zero Set is nothing.
+// Set holds what one player may do. The zero Set is nothing.
 type Set struct{ own, base patterns }
 
 // Allows tells whether node, which is lower case, is allowed.
@@ -123,10 +123,10 @@ func (s Set) Allows(node string) bool {
 	return allowed
 }
 
-// patterns tells what is allowed: under a.b for that node, under "a." for a.*, under "" for *.
+// patterns has what is allowed: under a.b for that node, under "a." for a.*, under "" for *.
 type patterns map[string]bool
 
-// find gives what the longest pattern that fits node says; spoken is false when there is none.
+// find returns the word of the longest pattern that fits node; spoken is false when there is none.
 func (p patterns) find(node string) (allowed, spoken bool) {
 	if len(p) == 0 {
 		return false, false
@@ -139,13 +139,13 @@ func (p patterns) find(node string) (allowed, spoken bool) {
 	return allowed, spoken
 }
 
-// wider is the next wider pattern: "a." of a.b and of "a.b.", "" of a.
+// wider returns the next wider pattern: "a." of a.b and of "a.b.", "" of a.
 func wider(key string) string {
 	return key[:strings.LastIndexByte(strings.TrimSuffix(key, "."), '.')+1]
 }
 
-// under puts what is farther from the player beneath p: patterns of which p has nothing to say as a whole. Those that
-// remain are all wider than the ones of p that overlap them, so that the longest pattern is still the closest.
+// under puts patterns farther from the player beneath p: those that p as a whole does not decide. The remaining ones
+// are all wider than the ones of p that overlap them, so the longest pattern is still the closest.
 func (p patterns) under(farther patterns) {
 	new := patterns{}
 	for key, allowed := range farther {
@@ -180,12 +180,13 @@ func parse(key string, nodes []string) (patterns, error) {
 	return p, errors.Join(wrong...)
 }
 
-// Strange is a pattern of a configuration that fits no node there is.
+// Strange is a pattern of a configuration that fits no node.
 type Strange struct {
-	Key, Node string // where it stands, as permissions.groups.admin.nodes, and what is written there
+	Key, Node string // where it stands, as permissions.groups.admin.nodes, and its text
 }
 
-// Strangers finds the patterns of a valid configuration that fit none of the known nodes, and so allow and forbid nothing.
+// Strangers finds the patterns of a valid configuration that fit none of the known nodes, and so allow and forbid
+// nothing.
 func Strangers(cfg Config, known []string) (all []Strange) {
 	look := func(key string, nodes []string) {
 		for _, n := range nodes {
@@ -219,7 +220,7 @@ type compiler struct {
 
 func (c *compiler) bad(err error) { c.wrong = append(c.wrong, err) }
 
-// compile makes rules of a Config. Its error is of all that is wrong, each beginning with its key.
+// compile makes rules of a Config. Its error names everything that is wrong, each beginning with its key.
 func compile(cfg Config) (*rules, error) {
 	c := &compiler{cfg: cfg, nodes: map[string]patterns{}}
 	done := map[string]bool{}
@@ -271,7 +272,7 @@ func (c *compiler) known(key, group string) error {
 	return fmt.Errorf("%s: there is no group %q; there are %s", key, group, strings.Join(names, ", "))
 }
 
-// add puts a group, and then its parents, under p; seen are those that are there.
+// add puts a group, and then its parents, under p; seen has those already there.
 func (c *compiler) add(p patterns, group string, seen map[string]bool) {
 	if seen[group] {
 		return
@@ -284,7 +285,7 @@ func (c *compiler) add(p patterns, group string, seen map[string]bool) {
 }
 
 func (c *compiler) players(r *rules) {
-	same := map[string]patterns{} // most players share what they have with others
+	same := map[string]patterns{} // most players share theirs with others
 	for _, name := range slices.Sorted(maps.Keys(c.cfg.Players)) {
 		player, key := c.cfg.Players[name], "permissions.players."+name
 		own, err := parse(key+".nodes", player.Nodes)
@@ -342,10 +343,10 @@ func (c *compiler) levels(r *rules) {
 	}
 }
 
-// maxName is the longest name of a player there can be an entry for; the game has 16 characters.
+// maxName bounds the name of an entry; the game has 16 characters.
 const maxName = 64
 
-// lower appends name with the letters A to Z in lower case; of a longer name than an entry can have, nothing.
+// lower appends name with the letters A to Z in lower case; of a name longer than an entry can have, nothing.
 func lower(dst []byte, name string) []byte {
 	if len(name) > maxName {
 		return dst

@@ -16,22 +16,22 @@ func (s *Session) ShownApart(other *Session) (yes, apart bool) {
 	return yes, apart
 }
 
-// EachShown calls for everybody whom the session is shown. apart is whether the two are not in one place although their
-// worlds have one name.
+// EachShown calls visit for every player the session is shown. apart tells whether the two are not in one place
+// although their worlds have one name.
 func (s *Session) EachShown(visit func(other *Session, apart bool)) {
 	s.read(func(v *server, q *seat) {
 		q.shown.each(func(t int) { visit(v.seats[t].Session, q.apart.has(t)) })
 	})
 }
 
-// EachShownTo calls for everybody who is shown the session; apart is as in [Session.EachShown].
+// EachShownTo calls visit for every session that is shown this one; apart is as in [Session.EachShown].
 func (s *Session) EachShownTo(visit func(other *Session, apart bool)) {
 	s.read(func(v *server, q *seat) {
 		q.shownTo.each(func(l int) { visit(v.seats[l].Session, v.seats[l].apart.has(q.slot)) })
 	})
 }
 
-// Cause is what a [Why] is about.
+// Cause is the subject of a [Why].
 type Cause uint8
 
 // The causes.
@@ -50,8 +50,8 @@ const (
 type Why struct {
 	Cause            Cause
 	Server, World    string
-	There            uuid.UUID     // as which the server knows the talker
-	Witnesses, Blind int           // whom the talker sees, and how many of these are not shown the talker
+	There            uuid.UUID     // the server's UUID of the talker
+	Witnesses, Blind int           // players that the talker sees, and how many of these are not shown the talker
 	Vanished         bool          // by these
 	Since            time.Duration // since a body left; 0 unknown
 	Ages             [2]int64      // of the listener's world and of the talker's, at one time
@@ -59,7 +59,7 @@ type Why struct {
 	Points           int           // how often bodies went and came back
 }
 
-// Explain says what the evidence makes of a talker for a listener.
+// Explain returns the evidence about a talker for a listener.
 func (s *Session) Explain(talker *Session) (w Why) {
 	w.Cause = Nowhere
 	now := time.Now()

@@ -2,14 +2,14 @@ package sight
 
 import "sync"
 
-// news is of whom something has changed that the reader has not taken yet. There is one reader.
+// news lists sessions with changes that the reader has not taken yet. There is one reader.
 type news struct {
 	mu          sync.Mutex
 	first, last *Session // whose sight has, the oldest first
 	revealed    map[*Session]struct{}
 }
 
-// much is how many changes of one sight are kept apart; with more of them the whole is read.
+// much bounds the changes of one sight that are kept apart; beyond, the whole is read.
 const much = 64
 
 // put adds a session, unless it waits already.
@@ -34,7 +34,7 @@ func (n *news) take() *Session {
 	s := n.first
 	if s != nil {
 		n.cut(s)
-		s.waiting.Store(false) // before anything is read: a change from now on is another one
+		s.waiting.Store(false) // before anything is read: a later change is another one
 	}
 	return s
 }
@@ -68,7 +68,7 @@ func (n *news) forget(s *Session) {
 	s.waiting.Store(true)
 }
 
-// note remembers that whether the player is shown another one, or is in one place with it, may have changed.
+// note remembers that the player's sight of another one may have changed: shown or not, in one place or not.
 func (q *seat) note(other *Session) {
 	switch {
 	case q.whole:
@@ -80,24 +80,24 @@ func (q *seat) note(other *Session) {
 	q.net.news.put(q.Session)
 }
 
-// void has everything read that a player is shown.
+// void has a player's whole sight read.
 func (v *server) void(q *seat) {
 	q.whole, q.news = true, nil
 	q.net.news.put(q.Session)
 }
 
-// Next takes a session of whom whom it is shown has changed since it was taken the last time, nil when there is none.
-// What has, [Session.News] tells. There may be one reader of these.
+// Next returns a session whose sight has changed since it was last returned, nil when there is none. [Session.News] has
+// the changes. There may be one reader of these.
 func (n *Network) Next() *Session { return n.news.take() }
 
-// Again has the session returned by [Network.Next], and all of its sight be news.
+// Again makes the session returned by [Network.Next], and all of its sight, news.
 func (s *Session) Again() {
 	s.read(func(v *server, q *seat) { v.void(q) })
 	s.net.news.put(s)
 }
 
-// News calls for everybody of whom it may have changed since the last call whether the session is shown them, or whether
-// they are apart. With whole there was too much for that: see [Session.EachShown].
+// News calls visit for every player whose state for this session may have changed since the last call: shown or not,
+// apart or not. With whole there was too much for that: see [Session.EachShown].
 func (s *Session) News(visit func(other *Session, shown, apart bool)) (whole bool) {
 	whole = true
 	s.read(func(v *server, q *seat) {
@@ -114,7 +114,7 @@ func (s *Session) News(visit func(other *Session, shown, apart bool)) (whole boo
 	return whole
 }
 
-// Revealed calls for every session whose [Session.Public] has changed since the last call.
+// Revealed calls visit for every session whose [Session.Public] has changed since the last call.
 func (n *Network) Revealed(visit func(*Session)) {
 	n.news.mu.Lock()
 	defer n.news.mu.Unlock()

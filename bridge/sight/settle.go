@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Settle works out what follows from what has been seen by now. moved is called, without a lock, for sessions that are
-// in another part of their world than before. next is when something is due without anything's happening, zero: never.
+// Settle works out the consequences of everything seen by now. moved is called, without a lock, for sessions that are
+// in another part of their world than before. next is when something is due even if nothing happens, zero: never.
 func (n *Network) Settle(now time.Time, moved func(*Session)) (changed bool, next time.Time) {
 	n.dirty.Store(false)
 	n.mu.Lock()
@@ -77,7 +77,7 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 		v.suspect(q)
 		v.clashes(q, now, due)
 	}
-	clear(v.dirty) // or those who have left are kept
+	clear(v.dirty) // or sessions that have left are kept
 	v.dirty = v.dirty[:0]
 	for p, at := range v.clash {
 		l, t := v.seats[p.l()], v.seats[p.t()]
@@ -119,9 +119,9 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 
 func (v *server) blank() set { return make(set, v.words) }
 
-// row works out whom a player is shown.
+// row works out the players that one is shown.
 func (v *server) row(l *seat, now time.Time, due func(time.Time)) (changed bool) {
-	// Shown are those with an entry whose bodies are not taken away, and those with a body.
+	// Shown are players with an entry whose bodies are not taken away, and those with a body.
 	entries, taken, bodies, in := l.entryOf, v.none, v.scratch, v.in
 	clear(bodies)
 	switch {
@@ -189,7 +189,7 @@ func (v *server) row(l *seat, now time.Time, due func(time.Time)) (changed bool)
 	return changed
 }
 
-// clashes looks for bodies of those who are said to be in another world.
+// clashes looks for bodies of players who should be in another world.
 func (v *server) clashes(l *seat, now time.Time, due func(time.Time)) {
 	if len(v.worlds[l.world]) < 2 && (v.byNumber == 0 || len(v.worlds) < 2) {
 		return
@@ -214,7 +214,7 @@ func (v *server) clashes(l *seat, now time.Time, due func(time.Time)) {
 	}
 }
 
-// testify finds whether a player testifies, and to whom: in one place for a while, and shown somebody besides him of whom
+// testify finds whether a player testifies, and to whom: in one place for a while, and shown somebody else about whom
 // it testifies.
 func (v *server) testify(q *seat, now time.Time) {
 	settled := q.in && now.Sub(q.movedAt) >= Settled
@@ -237,7 +237,7 @@ func (v *server) testify(q *seat, now time.Time) {
 	}
 }
 
-// judge finds who has vanished: who sees at least as many who are not shown him as are.
+// judge finds the players who have vanished: of those they see, at least half are not shown them.
 func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
 	if small := v.n < 3; small != v.small {
 		v.small = small
@@ -305,12 +305,12 @@ func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
 	return changed
 }
 
-// known tells whether somebody is shown the player, or everybody may know of them.
+// known tells whether somebody is shown the player, or everybody may know about them.
 func (t *seat) known() bool {
 	return t.public.Load() || slices.ContainsFunc(t.shownTo, func(word uint64) bool { return word != 0 })
 }
 
-// awaits tells whether somebody whom the player sees has just come there, and may soon be a witness.
+// awaits tells whether a player whom this one sees has just come there, and may soon be a witness.
 func (v *server) awaits(t *seat) bool {
 	return slices.ContainsFunc(v.settling, func(w *seat) bool { return w != t && (t.entryOf.has(w.slot) || t.hasBody(w.slot)) })
 }
@@ -348,7 +348,7 @@ func (t *seat) ask(whom, witness, narrow set) {
 	}
 }
 
-// walk looks for bodies that are missing: of those who see, alone or both, or neither.
+// walk looks for missing bodies: of players who see, alone or both, or neither.
 func (v *server) walk(now time.Time, due func(time.Time)) {
 	v.oneSided(now, due)
 	if now.Sub(v.walked) < time.Second/2 {
@@ -384,7 +384,7 @@ func (v *server) oneSided(now time.Time, due func(time.Time)) {
 	})
 }
 
-// compare finds those who have a player's body although it has none of theirs.
+// compare finds players who have a player's body although it has none of theirs.
 func (v *server) compare(l *seat) {
 	l.oneWay = l.oneWay[:0]
 	if len(l.odd) == 0 && slices.Equal(l.bodies, l.seenBy) {
@@ -440,8 +440,8 @@ func (v *server) missing(l, t *seat, now time.Time, due func(time.Time)) bool {
 	return true
 }
 
-// mutual looks for pairs neither of whom has the other's body although both stand together: where no ages tell worlds
-// apart, or the server has proven to send every body, they do not.
+// mutual looks for pairs without each other's body although both stand together. Where no ages tell worlds apart, or
+// the server has proven to send every body, they are in two worlds of one name.
 func (v *server) mutual(now time.Time) {
 	honest := v.honestFor >= lesson && !v.neverHonest || v.rule.Bodies == Hide
 	counts := !v.learnt() && v.rule.Mode == Seen && (!v.ages || honest)
@@ -524,7 +524,7 @@ func (v *server) mutual(now time.Time) {
 	}
 }
 
-// listen says in the log when nobody on a server is shown to anybody.
+// listen logs when nobody on a server is shown to anybody.
 func (v *server) listen(now time.Time) {
 	if v.pairs > 0 || v.in.count() < 2 {
 		v.dumb, v.dumbSaid = time.Time{}, false

@@ -1,12 +1,12 @@
-// Package sight decides who is shown to whom, who stands in one place and who has vanished, of what the servers send
+// Package sight decides who is shown to whom, who stands in one place and who has vanished, from what the servers send
 // their players anyway: entries of the player list, bodies, ages and seeds of worlds.
 //
-// T is shown to L while L has a body or an
-// entry of T. They are in one place if server and world have one name and nothing tells the worlds apart; a body of one
-// in the other's world is the better witness. Who sees without being seen has vanished.
+// T is shown to L while L has a body or an entry of T. They are in one place if server and world have one name and
+// nothing tells the worlds apart; a body of one in the other's world is the better witness. A player who sees without
+// being seen has vanished.
 //
-// The taps (the methods of [Session]) note bits under the lock of one server and return. What follows from the bits is
-// worked out by [Network.Settle], a turn, for rows that have changed and for doubts whose time is up.
+// The taps (the methods of [Session]) note bits under the lock of one server and return. [Network.Settle], a turn,
+// works out the consequences, for changed rows and for doubts whose time is up.
 package sight
 
 import (
@@ -24,16 +24,16 @@ import (
 
 // Times and distances of the rule.
 const (
-	Grace   = 500 * time.Millisecond // without entry and body until somebody is hidden: a skin refresh is shorter
+	Grace   = 500 * time.Millisecond // without entry and body until a player is hidden: a skin refresh is shorter
 	Missing = 3 * time.Second        // a one-sided absence that no removal explains, until it counts
 	Settled = time.Second            // in a world, until a player's sight is a testimony
-	Switch  = 5 * time.Second        // between two servers, in which the last verdict stays
+	Switch  = 5 * time.Second        // between two servers, while the last verdict stays
 	Absent  = 2 * time.Second        // a mutual absence on an honest server, until it counts
-	Silent  = 10 * time.Second       // nobody shown to anybody, until the log says so
-	race    = 2 * time.Second        // by which a body may be ahead of the login of its player
+	Silent  = 10 * time.Second       // nobody shown to anybody, until it is logged
+	race    = 2 * time.Second        // by which a body may be ahead of its player's login
 	ahead   = 500 * time.Millisecond // by which one may be ahead of the respawn of its player, which comes another way
 	persist = 500 * time.Millisecond // a body between worlds that differ, until it is believed
-	lesson  = 10 * time.Minute       // a point is forgotten after this; so long has a server to be honest
+	lesson  = 10 * time.Minute       // a point is forgotten after this; a server must be honest for as long
 
 	Near     = 24 // blocks within which two players are tracked for sure
 	Touching = 16 // blocks between a body and where its player is, at most
@@ -41,11 +41,10 @@ const (
 	culling = 3 // points at which a server is known to cull
 )
 
-// Max bounds the UUIDs that one server's player lists may have. What is beyond counts as hidden, which costs voice and
-// not memory.
+// Max bounds the UUIDs on one server's player lists. Those beyond count as hidden, which costs voice and not memory.
 const Max = 1 << 16
 
-// Mode is by what a server's players are shown to each other.
+// Mode says by what a server's players are shown to each other.
 type Mode uint8
 
 // The modes.
@@ -55,7 +54,7 @@ const (
 	Everyone             // everybody to everybody
 )
 
-// Bodies is what missing bodies mean.
+// Bodies says what missing bodies mean.
 type Bodies uint8
 
 // The meanings.
@@ -65,12 +64,12 @@ const (
 	Ignore               // nothing, ever
 )
 
-// Rule is what is set for a server.
+// Rule holds a server's settings.
 type Rule struct {
 	Mode   Mode
 	Bodies Bodies
-	// As is the name of the server that it is the same as, by address; empty: itself. A change waits until the server has no
-	// players.
+	// As is the name of the server that it is the same as, by address; empty: itself. A change waits until the server
+	// has no players.
 	As string
 }
 
@@ -97,7 +96,7 @@ func ParseRule(visibility, bodies string) (r Rule, err error) {
 	return r, nil
 }
 
-// Network is all servers and the players on them.
+// Network holds all servers and the players on them.
 type Network struct {
 	Log *slog.Logger // may be nil; set before the first Session
 
@@ -112,8 +111,8 @@ type Network struct {
 	news  news
 }
 
-// alias is the name under which players came to a server. It stays while any of them is there: what is known of them
-// is kept under it.
+// alias is the name under which players came to a server. It stays while any of them is there, and so does everything
+// known under it.
 type alias struct {
 	name    string
 	players int
@@ -126,7 +125,7 @@ func New() *Network {
 	return n
 }
 
-// SetRules says by what rules servers go, by name; other is for those that are not named.
+// SetRules sets the rules of servers, by name; other is for those without a name there.
 func (n *Network) SetRules(rules map[string]Rule, other Rule) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,7 +148,7 @@ func (n *Network) rule(name string) Rule {
 	return n.other
 }
 
-// Name is the name under which a server is known here: its own, or the one that it is the same as.
+// Name returns the name under which a server is known here: its own, or that of the one that it is the same as.
 func (n *Network) Name(server string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -170,8 +169,9 @@ func (n *Network) name(server string) string {
 type Session struct {
 	Name string
 	P    uuid.UUID // as the proxy knows the player
-	Self any       // whose session it is, for the owner
-	// ByNumber is whether the player's client is told the number of a dimension, and no name of its world, as before 1.16.
+	Self any       // the owner's session
+	// ByNumber is whether the player's client is told the number of a dimension, and no name of its world, as before
+	// 1.16.
 	ByNumber bool
 	At       func() (x, y, z float64, known bool) // the player's place; must not block
 	Poke     func()                               // called when a turn has something to do; must not block
@@ -184,7 +184,7 @@ type Session struct {
 	waiting    atomic.Bool // among the news
 	prev, next *Session    // there
 
-	mu sync.Mutex // guards who changes servers
+	mu sync.Mutex // guards against changes of server
 }
 
 // seat is a session on a server.
@@ -207,9 +207,9 @@ type seat struct {
 
 	dead, spectator  bool
 	had              bool  // it was sent a player's body in this server's time
-	verdict, judged  bool  // vanished, as last found; whether that was found by witnesses here
-	byEntry          bool  // its witnesses are those of whom it has an entry, for want of bodies
-	whole            bool  // whoever reads the news has to read everything
+	verdict, judged  bool  // vanished, as last found; found by witnesses here
+	byEntry          bool  // only players in its list are its witnesses, for want of bodies
+	whole            bool  // the reader of the news has to read everything
 	at               int32 // part of the world
 	reported         World // as told by Settle
 	witnesses, blind int32
@@ -224,13 +224,13 @@ type seat struct {
 	dirty, doubting, settling, suspected, lopsided, parting bool
 
 	entries        set // by the server's list of UUIDs
-	entryOf        set // by slot: of whom it has an entry
+	entryOf        set // by slot: players with an entry
 	shown, shownTo set // the outcome, and from the other side
-	taken, apart   set // nil: nobody. Whose bodies are taken away; who is elsewhere although the world has one name
-	bodies         few // of whom it has the body that the server shows now: by the entity id and of the stay of now
+	taken, apart   set // nil: nobody. Without their bodies; elsewhere in a world of the same name
+	bodies         few // bodies that the server shows now: by the present entity id and stay
 	odd            []body
-	seenBy         few     // who has its body, odd or not
-	oneWay         few     // of whom it has an entry and no body, although they have its body
+	seenBy         few     // players who have its body, odd or not
+	oneWay         few     // players with an entry and no body, who have this one's body
 	gone           []doubt // sorted by slot
 }
 
@@ -241,7 +241,7 @@ type body struct {
 	stay uint16
 }
 
-// doubt is somebody who is shown for a while although there is neither entry nor body any more.
+// doubt is a player who is still shown for a while without entry and body.
 type doubt struct {
 	until time.Duration // since the server is known
 	slot  uint16
@@ -273,7 +273,7 @@ type set []uint64
 
 func (s set) has(i int) bool { return i/64 < len(s) && s[i/64]>>(i%64)&1 != 0 }
 
-// each calls for every slot in the set. What visit adds to it may be left out.
+// each calls visit for every slot in the set. It may leave out slots that visit adds.
 func (s set) each(visit func(i int)) {
 	for i, word := range s {
 		for ; word != 0; word &= word - 1 {
@@ -319,7 +319,7 @@ func (p pair) t() int         { return int(p & 0xffff) }
 func (p pair) back() pair     { return of(p.t(), p.l()) }
 func (p pair) has(i int) bool { return p.l() == i || p.t() == i }
 
-// loss is a body that went while the two were near.
+// loss is the loss of a body while the two were near.
 type loss struct {
 	at      time.Time
 	counted bool
@@ -335,7 +335,7 @@ type sighting struct {
 
 const sightings = 1024 // at most, that are remembered
 
-// server is what is known of one server.
+// server holds everything known about one server.
 type server struct {
 	name string
 	rule Rule
@@ -346,7 +346,7 @@ type server struct {
 	free  []int
 	words int // of sets by slot
 	n     int
-	in    set // by slot: who is in a world
+	in    set // by slot: players in a world
 	pairs int // of shown, in all
 	byE   map[int32]*seat
 	byS   map[uuid.UUID][]*seat
@@ -368,9 +368,9 @@ type server struct {
 	settling  []*seat // have moved lately
 	suspected []*seat // may have vanished, or come back
 	lopsided  []*seat // have somebody in oneWay
-	parting   []*seat // may be in another part of their world than was told
+	parting   []*seat // may be in another part of their world than last told
 
-	// By slot: who testifies to everybody, and who to those alone who are shown to nobody but him.
+	// By slot: players who testify to everybody, and those who testify only to players whom nobody else is shown.
 	witness, narrow set
 	testified       bool // one of these has changed since the last turn
 	small           bool // two players at most, who both testify
@@ -414,13 +414,13 @@ type part struct {
 	seed    int64
 }
 
-// Session makes a session of a player whom the proxy knows by p. It is on no server.
+// Session returns a session of a player; p is the proxy's UUID of them. It is on no server.
 func (n *Network) Session(name string, p uuid.UUID) *Session {
 	return &Session{Name: name, P: p, net: n}
 }
 
-// World is the world in which the session is; the zero one if none is known. Where a server's worlds have names of their
-// own it goes by that name for a client, too, that has only been told a number, once that is known.
+// World returns the session's world; the zero one if none is known. Where a server's worlds have names of their own, it
+// has that name, once it is known, also for a client that has only been told a number.
 func (s *Session) World() World {
 	if w := s.located.Load(); w != nil {
 		return *w
@@ -428,10 +428,10 @@ func (s *Session) World() World {
 	return World{}
 }
 
-// Public tells whether everybody may know of the player: not vanished, and known to be somewhere.
+// Public tells whether everybody may know about the player: not vanished, and known to be somewhere.
 func (s *Session) Public() bool { return s.public.Load() }
 
-// Server is the server where the session is, by the name that [Network.Name] gives; empty: none.
+// Server returns the session's server, by the name that [Network.Name] gives; empty: none.
 func (s *Session) Server() string {
 	if q := s.seated.Load(); q != nil {
 		return q.v.name
@@ -447,7 +447,7 @@ func (s *Session) poke() {
 }
 
 // Enter says that packets come from a server from now on, which knows the player by id (zero: as the proxy does).
-// Everything that a former one said is over.
+// Everything from a former one is over.
 func (s *Session) Enter(name string, id uuid.UUID) {
 	s.Leave()
 	s.mu.Lock()
@@ -510,7 +510,7 @@ func (s *Session) Leave() {
 	} else {
 		delete(n.called, q.called)
 	}
-	if empty { // a restart empties a server; what was learnt of it ends there
+	if empty { // a restart empties a server; its lessons end there
 		delete(n.servers, v.name)
 	}
 	n.news.put(s)
@@ -538,7 +538,7 @@ func (s *Session) late() {
 	}
 }
 
-// reveal says whether everybody may know of the player, and tells whether that is new.
+// reveal sets whether everybody may know about the player, and tells whether that is new.
 func (s *Session) reveal(public bool) (changed bool) {
 	if s.public.Swap(public) == public {
 		return false
@@ -558,7 +558,7 @@ func (s *Session) Close() {
 	s.net.news.forget(s)
 }
 
-// tap runs a tap on the server of now.
+// tap runs a tap on the session's server.
 func (s *Session) tap(do func(v *server, q *seat) (poke bool)) {
 	q := s.seated.Load()
 	if q == nil {
@@ -569,12 +569,12 @@ func (s *Session) tap(do func(v *server, q *seat) (poke bool)) {
 	q.v.mu.Unlock()
 	if poke {
 		s.poke()
-	} else if !s.net.dirty.Load() { // or else the players' goroutines would fight for it
+	} else if !s.net.dirty.Load() { // else the players' goroutines would fight for it
 		s.net.dirty.Store(true)
 	}
 }
 
-// read looks at the server of now.
+// read looks at the session's server.
 func (s *Session) read(do func(v *server, q *seat)) {
 	q := s.seated.Load()
 	if q == nil {
@@ -602,7 +602,7 @@ func (s *Session) Login(e int32, world string, seed int64) {
 			q.in = true
 			v.in.add(q.slot)
 			v.refresh(q)
-			for _, o := range v.seats { // who has its entry already is shown it now
+			for _, o := range v.seats { // those who have its entry already are shown it now
 				if o != nil && (v.rule.Mode == Everyone || o.entryOf.has(q.slot)) {
 					v.mark(o)
 				}
@@ -662,7 +662,7 @@ func (s *Session) Teleported() {
 	s.tap(func(v *server, q *seat) bool { v.moved(q, now); return false })
 }
 
-// Spectates says whether the player is a spectator, whose body others are not sent.
+// Spectates says whether the player is a spectator. Others are not sent the bodies of spectators.
 func (s *Session) Spectates(on bool) {
 	now := time.Now()
 	s.tap(func(_ *server, q *seat) bool {
@@ -673,7 +673,7 @@ func (s *Session) Spectates(on bool) {
 	})
 }
 
-// Dead says whether the player is dead, whose body others lose until it respawns.
+// Dead says whether the player is dead. Others lose a dead player's body until the respawn.
 func (s *Session) Dead(on bool) {
 	now := time.Now()
 	s.tap(func(_ *server, q *seat) bool {
@@ -947,7 +947,7 @@ func (v *server) suspect(q *seat) {
 	}
 }
 
-// moved notes that a player has just come where it is.
+// moved notes that a player has just come to its place.
 func (v *server) moved(q *seat, now time.Time) {
 	q.movedAt = now
 	if !q.settling {
@@ -982,7 +982,8 @@ func (v *server) release(u int) {
 	}
 }
 
-// owner is whose entries with a UUID are: his whom the server knows by it, or else the proxy, and whom alone.
+// owner returns the player whose entries a UUID stands for: the one player that the server knows by it, or else the one
+// that the proxy does.
 func (v *server) owner(id uuid.UUID) *seat {
 	if all := v.byS[id]; len(all) > 0 {
 		if len(all) == 1 {
@@ -996,7 +997,7 @@ func (v *server) owner(id uuid.UUID) *seat {
 	return nil
 }
 
-// concern works out the entries of all whom UUIDs may name.
+// concern works out the entries of all players that UUIDs may name.
 func (v *server) concern(ids ...uuid.UUID) {
 	for _, id := range ids {
 		for _, q := range v.byS[id] {
@@ -1025,7 +1026,7 @@ func (v *server) refresh(t *seat) {
 	}
 }
 
-// names are the slots of the UUIDs by which entries are the player's; -1 is none.
+// names returns the slots of the UUIDs of the player's entries; -1: none.
 func (q *seat) names() (us [2]int) {
 	us = [2]int{-1, -1}
 	for i, id := range []uuid.UUID{q.s, q.P} {
@@ -1046,7 +1047,7 @@ func (v *server) entry(l *seat, id uuid.UUID, on bool) (poke bool) {
 		return v.listed(l, t.slot)
 	}
 	if us := t.names(); us[0] >= 0 && l.entries.has(us[0]) || us[1] >= 0 && l.entries.has(us[1]) {
-		return false // he has another one
+		return false // they have another one
 	}
 	return v.unlisted(l, t.slot)
 }
@@ -1069,7 +1070,7 @@ func (v *server) unlisted(l *seat, t int) (poke bool) {
 	return v.doubt(l, t, time.Now())
 }
 
-// doubt gives who is neither listed nor there his time until he is hidden.
+// doubt gives a player without entry and body the time until they are hidden.
 func (v *server) doubt(l *seat, t int, now time.Time) (poke bool) {
 	if !l.shown.has(t) || v.raw(l, t) {
 		return false
@@ -1078,7 +1079,7 @@ func (v *server) doubt(l *seat, t int, now time.Time) (poke bool) {
 	return true
 }
 
-// wait gives somebody his time, unless it runs already, and tells when it ends.
+// wait gives a player that time, unless it runs already, and returns when it ends.
 func (v *server) wait(l *seat, t int, now time.Time) (until time.Duration) {
 	at, ok := l.doubts(t)
 	if !ok {
@@ -1091,24 +1092,24 @@ func (v *server) wait(l *seat, t int, now time.Time) (until time.Duration) {
 	return l.gone[at].until
 }
 
-// doubts finds the doubt of somebody.
+// doubts finds the doubt about a player.
 func (q *seat) doubts(t int) (int, bool) {
 	return slices.BinarySearchFunc(q.gone, uint16(t), func(d doubt, t uint16) int { return cmp.Compare(d.slot, t) })
 }
 
-// believe ends the doubt of somebody.
+// believe ends the doubt about a player.
 func (q *seat) believe(t int) {
 	if at, ok := q.doubts(t); ok {
 		q.gone = slices.Delete(q.gone, at, at+1)
 	}
 }
 
-// hasBody tells whether a player's world has a body of somebody.
+// hasBody tells whether a player's world has another one's body.
 func (q *seat) hasBody(t int) bool {
 	return q.bodies.has(t) || len(q.odd) > 0 && slices.ContainsFunc(q.odd, func(b body) bool { return int(b.slot) == t })
 }
 
-// whose tells of whom an entity is the body.
+// whose returns the player whose body an entity is.
 func (v *server) whose(l *seat, id int32) (t int, ok bool) {
 	if at, ok := l.oddly(id); ok {
 		return int(l.odd[at].slot), true
@@ -1119,7 +1120,7 @@ func (v *server) whose(l *seat, id int32) (t int, ok bool) {
 	return 0, false
 }
 
-// drop takes a body away and tells whose it was, and whether of the stay of now. [server.bodyGone] has to follow.
+// drop takes a body away and returns whose it was, and whether of the current stay. [server.bodyGone] has to follow.
 func (v *server) drop(l *seat, id int32) (t int, present, ok bool) {
 	if at, ok := l.oddly(id); ok {
 		b := l.odd[at]
@@ -1136,7 +1137,7 @@ func (q *seat) oddly(id int32) (int, bool) {
 	return slices.BinarySearchFunc(q.odd, id, func(b body, id int32) int { return cmp.Compare(b.id, id) })
 }
 
-// outdate keeps the bodies that the server has shown of a player as those of a former stay, or of a former entity.
+// outdate turns the bodies that the server has shown of a player into those of a former stay, or of a former entity.
 func (v *server) outdate(t *seat) {
 	for _, at := range t.seenBy {
 		l := v.seats[at]
@@ -1157,7 +1158,7 @@ func (v *server) nameless(q *seat) {
 	}
 }
 
-// raw tells whether evidence shows somebody to somebody now.
+// raw tells whether evidence shows one player to another now.
 func (v *server) raw(l *seat, t int) bool {
 	switch v.rule.Mode {
 	case Everyone:
@@ -1168,7 +1169,7 @@ func (v *server) raw(l *seat, t int) bool {
 	return l.entryOf.has(t) && !l.taken.has(t) || l.hasBody(t)
 }
 
-// spawned takes an entity in, if it is a player's body. live is whether it appears now.
+// spawned takes an entity in, if it is a player's body. live tells whether it appears now.
 func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live bool, now time.Time) (poke bool) {
 	if _, ok := v.whose(l, id); ok && !live {
 		return false
@@ -1231,7 +1232,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 	return poke || !l.shown.has(t.slot) || l.at != t.at || l.world != t.world
 }
 
-// reason is when something last happened to the player by which bodies go and come.
+// reason returns when something last happened to the player that makes bodies go and come.
 func (q *seat) reason() time.Time {
 	if q.changedAt.After(q.movedAt) {
 		return q.changedAt
@@ -1239,7 +1240,8 @@ func (q *seat) reason() time.Time {
 	return q.movedAt
 }
 
-// came is what a body that has come says: nobody is missing there any longer, and it may have been gone without reason.
+// came draws the conclusions from a body that has come: nobody is missing there any longer, and it may have been gone
+// without reason.
 func (v *server) came(l, t *seat, now time.Time) (poke bool) {
 	p := of(l.slot, t.slot)
 	l.taken.del(t.slot)
@@ -1258,7 +1260,7 @@ func (v *server) came(l, t *seat, now time.Time) (poke bool) {
 		return poke
 	}
 	delete(v.lost, p)
-	since := x.at.Add(-Settled) // a teleport comes by another connection, and may be ahead of what it brings about
+	since := x.at.Add(-Settled) // a teleport comes by another connection, and may be ahead of its effects
 	if x.counted || now.Sub(x.at) < Grace || !v.near(l, t, Near) || !fair(l, t) || l.reason().After(since) || t.reason().After(since) {
 		return poke
 	}
@@ -1281,7 +1283,7 @@ func (v *server) came(l, t *seat, now time.Time) (poke bool) {
 		v.said = append(v.said, v.name+" takes players' bodies away and brings them back, as plugins against cheats do behind walls: missing bodies do not count there (missing-bodies)")
 		v.amnesty()
 		return true
-	case v.ages: // it is not honest, so that nobody is elsewhere for want of bodies
+	case v.ages: // it is not honest, so nobody is elsewhere for want of bodies
 		for _, q := range v.seats {
 			if q != nil && q.apart != nil {
 				q.apart = nil
@@ -1293,7 +1295,7 @@ func (v *server) came(l, t *seat, now time.Time) (poke bool) {
 	return poke
 }
 
-// decay forgets a point for each [lesson] since there were none.
+// decay forgets a point for each [lesson] without new ones.
 func (v *server) decay(now time.Time) {
 	if forgotten := int(now.Sub(v.pointAt) / lesson); v.points > 0 && forgotten > 0 {
 		v.points = max(0, v.points-forgotten)
@@ -1301,10 +1303,10 @@ func (v *server) decay(now time.Time) {
 	}
 }
 
-// learnt tells whether missing bodies do not count because of what the server has done.
+// learnt tells whether missing bodies do not count because of the server's behaviour.
 func (v *server) learnt() bool { return v.culls && v.rule.Bodies == Learn }
 
-// amnesty has nobody missing, until what holds now finds somebody to be.
+// amnesty has nobody missing, until new evidence finds somebody to be.
 func (v *server) amnesty() {
 	for _, q := range v.seats {
 		if q != nil {
@@ -1318,7 +1320,7 @@ func (v *server) amnesty() {
 	v.changedApart = true
 }
 
-// bodyGone notes that one body of somebody is gone; told is whether the server has said so of this one.
+// bodyGone notes that one body of a player is gone; told tells whether the server has said so about this one.
 func (v *server) bodyGone(l *seat, t int, told bool, now time.Time) (poke bool) {
 	if l.hasBody(t) {
 		return false
@@ -1337,7 +1339,7 @@ func (v *server) bodyGone(l *seat, t int, told bool, now time.Time) (poke bool) 
 	return v.doubt(l, t, now) || poke
 }
 
-// prove takes away what was taken for the body of one whom the server shows by his own id.
+// prove takes away entities that were taken for a player's body, when the server shows the player by their own id.
 func (v *server) prove(t *seat, now time.Time) {
 	for _, at := range slices.Clone(t.seenBy) {
 		l := v.seats[at]

@@ -17,10 +17,10 @@ type somebody struct {
 	back          time.Time // when a skin refresh ends
 }
 
-// TestSoak has 60 players vanish, come back, refresh skins, switch worlds and servers at random, beside a model that knows
-// the truth: nobody hidden is heard for longer than 0.8 s, nobody shown is silent for longer than 1 s. A third has clients
-// that are told no names of worlds. The time is the bubble's: a minute, or with EARSHOT_LONG ten. itest has the same for the
-// whole program.
+// TestSoak has 60 players vanish, come back, refresh skins, switch worlds and servers at random, beside a model that
+// knows the truth: nobody hidden is heard for longer than 0.8 s, nobody shown is silent for longer than 1 s. A third
+// has clients that are told no names of worlds. The time is the bubble's: a minute, or with EARSHOT_LONG ten. itest has
+// the same for the whole program.
 func TestSoak(t *testing.T) {
 	lasts := time.Minute
 	if os.Getenv("EARSHOT_LONG") != "" {

@@ -22,8 +22,8 @@ func oneWorld(a int64, at time.Time, b int64, bt time.Time) bool {
 	return d <= passed+2*ageSlack
 }
 
-// fits tells whether a player can be in a part, by what is credible on the server. surely is whether anything but the
-// lack of evidence says so.
+// fits tells whether a player can be in a part, by what is credible on the server. surely tells whether evidence says
+// so, and not only its absence.
 func (v *server) fits(q *seat, p *part) (fits, surely bool) {
 	if v.seeds && !v.noSeeds && q.seed != 0 && p.seed != 0 {
 		if q.seed != p.seed {
@@ -132,7 +132,7 @@ func (v *server) unpart(q *seat) {
 	}
 }
 
-// assignAll puts everybody into parts anew, since something else is credible now.
+// assignAll puts everybody into parts once more, since something else is credible now.
 func (v *server) assignAll() {
 	for _, q := range v.seats {
 		if q != nil {
@@ -147,8 +147,8 @@ func (v *server) assignAll() {
 	}
 }
 
-// seenAcross believes a body between two whose worlds differ: what told them apart tells nothing on this server, or one of
-// them has only been told a number. It tells whether that changes anything.
+// seenAcross believes a body between two whose worlds differ: what told them apart tells nothing on this server, or one
+// of them has only been told a number. It tells whether that changes anything.
 func (v *server) seenAcross(l, t *seat) (changed bool) {
 	if l.world != t.world {
 		return v.recognise(l, t) || v.recognise(t, l)
@@ -173,9 +173,9 @@ func (v *server) seenAcross(l, t *seat) (changed bool) {
 
 // Clients before 1.16 are told the number of a dimension, which later ones know as one of three names. Into whichever
 // world such a server lets an old client, a translator before it makes that a number: so worlds with names of their own
-// have one of these names, too. Which world it is, bodies say: whoever has the body of somebody there, or is that body, is
-// there, until the next login or respawn. Nothing else does, so that two old clients of one number, in two worlds, never
-// get into one of them.
+// have one of these names, too. Which world it is, bodies say: whoever has the body of somebody there, or is that body,
+// is there, until the next login or respawn. Nothing else does, so that two old clients of one number, in two worlds,
+// never get into one of them.
 
 // plain tells whether a name is one of the three that stand for a number.
 func plain(world string) bool {
@@ -190,8 +190,8 @@ func (q *seat) may(world string) bool {
 	return q.ByNumber && q.told != "" && world != "" && (world == q.told || !plain(world))
 }
 
-// differ tells whether two are in two worlds by what is known, although a body of the one in the other's would mean that
-// it is one world.
+// differ tells whether two are in two worlds by what is known, although a body of the one in the other's would mean
+// that it is one world.
 func differ(l, t *seat) bool {
 	if l.world == t.world {
 		return l.at != t.at
@@ -199,8 +199,8 @@ func differ(l, t *seat) bool {
 	return t.sure() && l.may(t.world) || l.sure() && t.may(l.world)
 }
 
-// recognise takes a player whose client has been told a number to be in the world of one who is surely there, since one has
-// the body of the other. Where ages or seeds say otherwise, both have to have it.
+// recognise takes a player whose client has been told a number to be in the world of one who is surely there, since one
+// has the body of the other. Where ages or seeds say otherwise, both have to have it.
 func (v *server) recognise(q, there *seat) bool {
 	if !there.sure() || !q.may(there.world) || there.at < 0 || v.vouched(q) {
 		return false

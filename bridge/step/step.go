@@ -1,14 +1,15 @@
-// Package step is a clock that turns time into steps of one length. It promises that a stall costs simulated time rather
-// than a burst of work: what is over a bound is thrown away, and counted.
+// Package step is a clock that turns time into steps of one length. It promises that a stall costs simulated time
+// rather than a burst of work: it throws away the time over a bound, and counts it.
 package step
 
 import "time"
 
-// Clock counts steps. The zero value is not ready; make one with [New]. It is not for use by several goroutines at once.
+// Clock counts steps. The zero value is not ready; make one with [New]. It is not for use by several goroutines at
+// once.
 type Clock struct {
 	length, bound time.Duration
 	last          time.Time
-	due           time.Duration // that no step has been made of yet
+	due           time.Duration // no steps have been made of it yet
 	tick          uint64
 	lost          time.Duration
 }
@@ -18,7 +19,7 @@ func New(hz int, bound time.Duration) *Clock {
 	return &Clock{length: time.Second / time.Duration(hz), bound: bound}
 }
 
-// Start has time run from now on. What has passed before does not count.
+// Start has time run from now on. Earlier time does not count.
 func (c *Clock) Start(now time.Time) { c.last, c.due = now, 0 }
 
 // Advance returns the number of the first step that is due, and how many are.

@@ -434,7 +434,7 @@ func TestVisibility16WhoHidesAllTestifiesNothing(t *testing.T) {
 		x.everywhere(0, x.bob, true, cid, dan, zoe, x.ann)
 		x.want(x.ann, x.bob, false)
 		x.want(x.bob, x.ann, true)
-		for _, a := range []*actor{x.ann, x.bob, cid} { // now two of three witnesses are not shown Bob, nor anybody else
+		for _, a := range []*actor{x.ann, x.bob, cid} { // two of three witnesses are not shown Bob, nor anybody else
 			dan.unlist(a)
 			dan.unbody(a)
 		}
@@ -497,7 +497,7 @@ func TestVisibility18OneAddressTwoNames(t *testing.T) {
 }
 
 func TestVisibility19OldAndNewClients(t *testing.T) {
-	for _, pair := range [][2]int32{{proto.V1_12_2, proto.V1_20_3}, {proto.V1_8, proto.V26_3}} { // the old ones know of no seed
+	for _, pair := range [][2]int32{{proto.V1_12_2, proto.V1_20_3}, {proto.V1_8, proto.V26_3}} { // old: no seed
 		empty(t, pair[0], func(x *scene) {
 			x.ann, x.bob = x.connect("Ann", pair[0]), x.connect("Bob", pair[1])
 			x.ann.enter("main")

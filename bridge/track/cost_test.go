@@ -54,8 +54,8 @@ func TestAllocations(t *testing.T) {
 	s.understood()
 }
 
-// The traffic of one busy second, as frames of (packet, body): 20 own movements, 1,000 entity moves, 40 chunks. A
-// chunk is not wanted, so it costs the table look-up only, which the untapped loop pays, too.
+// The traffic of one busy second, as frames of (packet, body): 20 own movements, 1,000 entity moves, 40 chunks. A chunk
+// is not wanted, so it costs the table look-up only, which the untapped loop pays, too.
 type tapped struct {
 	p    proto.Packet
 	body []byte

@@ -14,8 +14,9 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// crowdSecond returns what a player in a crowd is sent and sends within a second, where all fly fast: 1,000 moves of others,
-// 60 who appear, 60 who are gone, and 20 moves of its own. It runs that second. others is how many are on the server.
+// crowdSecond returns what a player in a crowd is sent and sends within a second, where all fly fast: 1,000 moves of
+// others, 60 who appear, 60 who are gone, and 20 moves of its own. It runs that second. others is how many are on the
+// server.
 func crowdSecond(t testing.TB, others int, known bool) (s *session, second func()) {
 	s = onFoot(t, proto.V26_1)
 	place := s.reg.Place("lobby", overworld)

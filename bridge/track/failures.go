@@ -9,8 +9,8 @@ import (
 
 // Failures counts, by version and packet, what no Track could decode. One is shared by all sessions.
 type Failures struct {
-	// Log is warned of the first failure of a packet in a version, which may be other than we think, and told at debug of
-	// the 2nd, 4th, 8th …; may be nil.
+	// Log is warned of the first failure of a packet in a version, which may be other than we think, and told at debug
+	// of the 2nd, 4th, 8th …; may be nil.
 	Log *slog.Logger
 
 	proto.Tally

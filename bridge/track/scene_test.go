@@ -169,8 +169,8 @@ func empty(t *testing.T, protocol int32, fn func(x *scene)) {
 	})
 }
 
-// scenes play a scene in each version: Ann and Bob have equal coordinates, entries and bodies both ways, and ages once a
-// second.
+// scenes play a scene in each version: Ann and Bob have equal coordinates, entries and bodies both ways, and ages once
+// a second.
 func scenes(t *testing.T, versions []int32, fn func(x *scene)) {
 	for _, v := range versions {
 		t.Run(proto.Lookup(v).Names[0], func(t *testing.T) {
@@ -257,8 +257,8 @@ func (a *actor) reborn(world string) {
 // resource is a world that has a name of its own, and is like the overworld otherwise.
 const resource = "minecraft:resources"
 
-// vector returns the packet that lets a player into a world. Clients before 1.16 are told the number of the overworld for
-// resource.
+// vector returns the packet that lets a player into a world. Clients before 1.16 are told the number of the overworld
+// for resource.
 func (a *actor) vector(p, world string) []byte {
 	of := world
 	if world == resource {

@@ -1,14 +1,14 @@
 // Package track turns the packets of one player's session into that player's facts and poses in bridge/world.
 //
-// It promises never to disturb the session: it neither blocks on anything but its own short lock nor fails. A packet
-// that cannot be decoded is counted and otherwise as if it had not come. And it promises never to invent a place: from
-// a login or respawn until the server says where the player stands, the pose is nil.
+// It promises never to disturb the session: it blocks only on its own short lock, and does not fail. A packet that
+// cannot be decoded is counted and otherwise ignored. And it promises never to invent a place: from a login or respawn
+// until the server says where the player stands, the pose is nil.
 //
-// Where a player stands comes from three sources, by what the player does. On foot it is the client's own movement,
-// except that what a client sends before it has carried out the server's last teleport is from another place and is
-// left out, as the game server itself does. Steering a vehicle, it is the client's vehicle_move. As a passenger, whose
-// client sends no place at all, it is the server's movement of the vehicle, and likewise for a spectator who looks
-// through another entity's eyes.
+// The player's place comes from three sources, by what the player does. On foot it is the client's own movement. What a
+// client sends before it has carried out the server's last teleport is from another place and is left out, as the game
+// server itself does. Steering a vehicle, it is the client's vehicle_move. As a passenger, whose client sends no place
+// at all, it is the server's movement of the vehicle, and likewise for a spectator who looks through another entity's
+// eyes.
 package track
 
 import (
@@ -27,7 +27,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Wants lists the packets a Track must be shown of a version, state and direction. Everything else may pass as bytes.
+// Wants lists the packets that a Track must be shown of a version, state and direction. Everything else may pass as
+// bytes.
 func Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet {
 	if s != proto.Play {
 		return nil
@@ -63,11 +64,11 @@ const (
 	// nobody is no entity's id, which are 32 bits wide.
 	nobody = math.MinInt64
 
-	// freshSpawn is how long the place where an entity appeared is taken for the place where it is.
+	// freshSpawn is how long an entity counts as being where it appeared.
 	freshSpawn = time.Second
 
-	// driverSilence is how many moves of the vehicle come from the server without one from the client before the
-	// player counts as a passenger. The game's client sends one each tick while it steers.
+	// driverSilence is the number of moves of the vehicle that come from the server without one from the client before
+	// the player counts as a passenger. The game's client sends one each tick while it steers.
 	driverSilence = 5
 
 	// maxSeats bounds how many entities may sit on others. One player's surroundings have a few hundred at most.
@@ -81,7 +82,7 @@ var errBeyond = errors.New("position or look is not a number or beyond every wor
 
 // Track follows one session. Its methods may be called from several goroutines.
 type Track struct {
-	// Failures counts what cannot be decoded. It may be nil, and is set before the first packet.
+	// Failures counts undecodable packets. It may be nil, and is set before the first packet.
 	Failures *Failures
 
 	player   *world.Player
@@ -96,10 +97,10 @@ type Track struct {
 	mu      sync.Mutex
 	closed  bool
 	backend string
-	world   string // as the backend names it; empty: none yet
+	world   string // by the backend's name; empty: none yet
 	self    int32  // the player's entity id
 	facts   world.Facts
-	camera  int32 // through whose eyes the player sees: self, or what a spectator watches
+	camera  int32 // the entity whose eyes the player sees through: self, or the one a spectator watches
 
 	x, y, z   float64 // where the player stands, or the carrier
 	yaw       float32
@@ -110,7 +111,7 @@ type Track struct {
 	walking   time.Time       // since when the client says where it is although the server has not; zero: it does not
 	confirm   int32           // gateConfirm: the id
 	echo      [3]float64      // gateEcho: the place
-	seats     map[int32]int32 // who sits on what, as far as the backend has told
+	seats     map[int32]int32 // rider to vehicle, as far as the backend has told
 	unsteered int             // moves of the vehicle since the client's last, driverSilence at most
 	spawn     packet.Spawn    // the entity that appeared last
 	spawnedAt time.Time       // and when
@@ -118,7 +119,7 @@ type Track struct {
 	gone      []int32         // scratch
 }
 
-// gate is which of the client's movements are believed.
+// gate says which of the client's movements are believed.
 type gate uint8
 
 const (
@@ -128,7 +129,7 @@ const (
 	gateOpen                // all
 )
 
-// New tracks player, of whom reg knows, over a session of version v.
+// New tracks player, whom reg knows, over a session of version v.
 func New(player *world.Player, reg *world.Registry, v *proto.Version) *Track {
 	t := &Track{player: player, reg: reg, protocol: v.Protocol}
 	player.Sight.ByNumber = !v.Has(proto.NamedWorlds)
@@ -141,7 +142,8 @@ func New(player *world.Player, reg *world.Registry, v *proto.Version) *Track {
 	return t
 }
 
-// Backend tells from which backend packets come from now on, and by which UUID it knows the player. Nothing that the former one said holds any longer.
+// Backend says which backend packets come from now on, and the backend's UUID of the player. The former one's news hold
+// no longer.
 func (t *Track) Backend(name string, id uuid.UUID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,7 +164,7 @@ func (t *Track) Close() {
 	t.closed = true
 }
 
-// Serverbound is shown a packet of the client.
+// Serverbound takes a packet of the client.
 func (t *Track) Serverbound(s proto.State, p proto.Packet, body []byte) {
 	if s != proto.Play {
 		return
@@ -179,7 +181,7 @@ func (t *Track) Serverbound(s proto.State, p proto.Packet, body []byte) {
 	t.failed(p, err)
 }
 
-// Clientbound is shown a packet of the backend, before the client gets it.
+// Clientbound takes a packet of the backend, before the client gets it.
 func (t *Track) Clientbound(s proto.State, p proto.Packet, body []byte) {
 	if s != proto.Play {
 		return
@@ -241,8 +243,8 @@ func (t *Track) failed(p proto.Packet, err error) {
 	}
 }
 
-// leave forgets everything the backend has said. Like all methods from here to the next comment of this kind, it is
-// called with the lock held.
+// leave forgets everything from the backend. Like all methods from here to the next comment of this kind, it is called
+// with the lock held.
 func (t *Track) leave() {
 	t.player.HideAll()
 	t.player.Sight.Outside()
@@ -282,8 +284,8 @@ func (t *Track) settle() {
 	if root != t.carrier.Load() {
 		t.carrier.Store(root)
 		t.unsteered = driverSilence
-		// A vehicle is mounted from beside it, so the player's own place will do until its first absolute move; the
-		// server says the player's place anew on mounting, too. One that has just appeared may be anywhere.
+		// A vehicle is mounted from beside it, so the player's own place will do until its first absolute move. On
+		// mounting, the server sends the player's place again, too. A vehicle that has just appeared may be anywhere.
 		if root == int64(t.spawn.ID) && time.Since(t.spawnedAt) < freshSpawn {
 			t.place(t.spawn.X, t.spawn.Y, t.spawn.Z)
 		}
@@ -295,7 +297,7 @@ func (t *Track) settle() {
 	t.publish()
 }
 
-// where is the world in which the player is, which may have a name that the client has not been told.
+// where returns the player's world; the client may not have been told its name.
 func (t *Track) where() sight.World {
 	w := t.player.Sight.World()
 	if w.Name == "" {
@@ -325,7 +327,7 @@ func (t *Track) place(x, y, z float64) error {
 	return nil
 }
 
-// shift is place with some coordinates relative to where the player stands; with that unknown it stays unknown.
+// shift does as place, with some coordinates relative to where the player stands; with that unknown it stays unknown.
 func (t *Track) shift(x, y, z float64, rel packet.Relative) error {
 	if rel&packet.RelPlace != 0 && !t.hasPlace {
 		return nil
@@ -342,7 +344,7 @@ func (t *Track) shift(x, y, z float64, rel packet.Relative) error {
 	return t.place(x, y, z)
 }
 
-// look sets the yaw, to what it is relative to if so.
+// look sets the yaw; it adds to the current one if relative.
 func (t *Track) look(yaw float32, relative bool) error {
 	if relative {
 		if !t.hasYaw {
@@ -357,7 +359,7 @@ func (t *Track) look(yaw float32, relative bool) error {
 	return nil
 }
 
-// publish makes the pose what is known now.
+// publish makes a pose of the present knowledge.
 func (t *Track) publish() {
 	if t.closed || !t.hasPlace || !t.hasYaw || t.facts.Place == nil {
 		return
@@ -390,7 +392,7 @@ func (t *Track) clientMoved(p proto.Packet, body []byte) error {
 		if !t.walks(m) {
 			return nil
 		}
-		t.gate, t.hasYaw = gateOpen, true // the yaw of before, if the client has said no other
+		t.gate, t.hasYaw = gateOpen, true // the yaw of before, if the client has sent no other
 	case gateConfirm:
 		return nil
 	case gateEcho:
@@ -414,8 +416,8 @@ func (t *Track) clientMoved(p proto.Packet, body []byte) error {
 	return nil
 }
 
-// believed is how long a client has to move after a respawn that no teleport has followed, until it is believed: what it
-// said in the world before is long over then. Some servers leave the teleport out where the player keeps its place.
+// believed is how long a client has to move after a respawn without a teleport until it is believed: its words from the
+// world before are long over then. Some servers leave the teleport out where the player keeps its place.
 const believed = time.Second
 
 // walks tells whether the client has moved long enough to be believed. It is called with the lock held.
@@ -487,7 +489,7 @@ func (t *Track) carrierMoved(p proto.Packet, body []byte) error {
 	if int64(m.ID) != t.carrier.Load() {
 		return nil
 	}
-	if t.unsteered < driverSilence { // an echo of what the client itself has sent
+	if t.unsteered < driverSilence { // an echo of the client's own packet
 		t.unsteered++
 		return nil
 	}
@@ -526,7 +528,7 @@ func (t *Track) teleported(body []byte) error {
 		t.gate, t.confirm = gateConfirm, m.ID
 	case m.Relative&packet.RelPlace == 0:
 		t.gate, t.echo = gateEcho, [...]float64{m.X, m.Y, m.Z}
-	case t.hasPlace: // the client adds to where it is now, which may differ a little from what we know
+	case t.hasPlace: // the client adds to its present place, which may differ a little from ours
 		t.gate = gateOpen
 	}
 	if m.Dismount {
@@ -624,7 +626,7 @@ func (t *Track) entityStatus(body []byte) error {
 	return nil
 }
 
-// aged hears how old the world is, by which worlds of one name are told apart.
+// aged takes in the age of the world, which tells worlds of one name apart.
 func (t *Track) aged(body []byte) error {
 	ticks, err := packet.ParseWorldAge(body)
 	if err != nil {
@@ -637,7 +639,7 @@ func (t *Track) aged(body []byte) error {
 	return nil
 }
 
-// healthChanged hears whether the player lives: others lose the bodies of the dead.
+// healthChanged takes in whether the player lives: others lose the bodies of the dead.
 func (t *Track) healthChanged(body []byte) error {
 	health, err := packet.ParseHealth(body)
 	if err == nil {
@@ -646,9 +648,9 @@ func (t *Track) healthChanged(body []byte) error {
 	return err
 }
 
-// playerInfo keeps the sight. Who is in the list with listed = false counts as shown: only the tab overlay leaves them
-// out, the client knows them and sees their body. What hides somebody is being taken off the list, and that is what
-// vanish plugins do.
+// playerInfo keeps the sight. A player in the list with listed = false counts as shown: only the tab overlay leaves
+// them out, the client knows them and sees their body. A player is hidden by being taken off the list, and vanish
+// plugins do that.
 func (t *Track) playerInfo(body []byte) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

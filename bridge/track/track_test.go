@@ -458,7 +458,8 @@ func TestOtherWorldAndModes(t *testing.T) {
 			s.mode(odd)
 			s.facts(want)
 		}
-		s.to(proto.GameStateChange, packet.AppendGameStateChange(nil, packet.GameStateChange{Reason: 7, Value: 3})) // rain
+		// Rain.
+		s.to(proto.GameStateChange, packet.AppendGameStateChange(nil, packet.GameStateChange{Reason: 7, Value: 3}))
 		s.facts(want)
 		s.understood()
 	})

@@ -28,11 +28,12 @@ func sixteenths(v float64) int32 {
 	return nowhere
 }
 
-// Within tells whether the player may be within reach of an eye at x and z, in blocks. It may say so of a player who is a
-// little farther off, and of one who is nowhere where reach has no end; of one who is within reach it does always.
+// Within tells whether the player may be within reach of an eye at x and z, in blocks. It may say so of a player who is
+// a little farther off, and of one who is nowhere where reach has no end; of one who is within reach it does always.
 func (s *Spot) Within(e Eye) bool {
 	at := s.at.Load()
-	return uint64(int64(int32(at>>32))-e.west) <= e.width && uint64(int64(int32(at))-e.north) <= e.width // below 0 is a lot
+	// Below 0 is a lot.
+	return uint64(int64(int32(at>>32))-e.west) <= e.width && uint64(int64(int32(at))-e.north) <= e.width
 }
 
 // Eye is a square that spots are compared with.

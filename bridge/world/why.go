@@ -2,32 +2,34 @@ package world
 
 import "github.com/earshot-mc/earshot/bridge/sight"
 
-// Shown tells whether the player is shown the other, and if so whether they are apart although their worlds have one name.
+// Shown tells whether the player is shown the other, and if so whether they are apart although their worlds have one
+// name.
 func (p *Player) Shown(other *Player) (shown, apart bool) { return p.Sight.ShownApart(other.Sight) }
 
-// EachShown calls for everybody whom the player is shown. visit must not ask for anybody's sight.
+// EachShown calls visit for everybody the player is shown. visit must not ask for anybody's sight.
 func (p *Player) EachShown(visit func(other *Player, apart bool)) {
 	p.Sight.EachShown(func(o *sight.Session, apart bool) { visit(o.Self.(*Player), apart) })
 }
 
-// EachShownTo calls for everybody who is shown the player. visit must not ask for anybody's sight.
+// EachShownTo calls visit for everybody who is shown the player. visit must not ask for anybody's sight.
 func (p *Player) EachShownTo(visit func(other *Player, apart bool)) {
 	p.Sight.EachShownTo(func(o *sight.Session, apart bool) { visit(o.Self.(*Player), apart) })
 }
 
-// EachNews calls for everybody of whom it may have changed since the last call whether the player is shown them or they
-// are apart. With whole that is too much to say: [Player.EachShown] has everybody. visit must not ask for anybody's sight.
+// EachNews calls visit for everybody whose state for the player may have changed since the last call: shown or not,
+// apart or not. With whole that is too much to say: [Player.EachShown] has everybody. visit must not ask for anybody's
+// sight.
 func (p *Player) EachNews(visit func(other *Player, shown, apart bool)) (whole bool) {
 	return p.Sight.News(func(o *sight.Session, shown, apart bool) { visit(o.Self.(*Player), shown, apart) })
 }
 
-// LookAgain has the player returned by [Registry.NextSight], and everything be news.
+// LookAgain makes the player returned by [Registry.NextSight], and everything about them, news.
 func (p *Player) LookAgain() { p.Sight.Again() }
 
-// Why is what the evidence makes of one player for another.
+// Why is the evidence about one player for another.
 type Why = sight.Why
 
-// What a [Why] is about; see bridge/sight.
+// Causes of a [Why]; see bridge/sight.
 const (
 	Plain    = sight.Plain
 	Nowhere  = sight.Nowhere

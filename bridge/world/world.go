@@ -1,9 +1,9 @@
-// Package world holds what the bridge knows about the players on the proxy: where they stand, in which mode they play
+// Package world holds the bridge's knowledge about the players on the proxy: where they stand, in which mode they play
 // and whom the backend shows to them.
 //
-// It promises its readers three things. Reading a pose or the facts is one atomic load and never waits for a writer.
-// A value that was read never changes afterwards: facts and poses are replaced whole. And what is not known is nil,
-// never a default, so that nobody is heard at the origin of a world because a packet has not come yet.
+// It promises its readers three things. Reading a pose or the facts is one atomic load and never waits for a writer. A
+// value that was read never changes afterwards: facts and poses are replaced whole. And unknown values are nil, never a
+// default, so that nobody is heard at the origin of a world because a packet has not come yet.
 //
 // Writers are the players' trackers (bridge/track); every method may be called from any goroutine.
 package world
@@ -24,12 +24,12 @@ import (
 	"github.com/earshot-mc/earshot/bridge/sight"
 )
 
-// Place is a world of a backend. Places come from [Registry.Place] only, which hands out one pointer for each pair of
+// Place is a world of a backend. Places come only from [Registry.Place], which hands out one pointer for each pair of
 // names as long as anybody holds it: compare pointers, not strings.
 type Place struct {
-	Backend string // the backend's name in the configuration; of several that have one address, the first
+	Backend string // the backend's name in the configuration; of several with one address, the first
 	World   string // as the backend names it, like "minecraft:the_nether"
-	Part    int    // which of the worlds that the backend names so; see bridge/sight
+	Part    int    // which of the backend's worlds of this name; see bridge/sight
 
 	whole *Place // the part 0, which is kept with the others; nil in that one
 }
@@ -42,10 +42,10 @@ func (p *Place) Whole() *Place {
 	return p.whole
 }
 
-// Pose is where a player's ears and mouth are. It is immutable once it is stored.
+// Pose says where a player's ears and mouth are. It is immutable once it is stored.
 type Pose struct {
 	X, Y, Z float64 // the feet, in blocks; for a rider the place of the vehicle
-	Yaw     float32 // degrees as Minecraft counts them: 0 looks to +z, 90 to -x; always finite, not always within one turn
+	Yaw     float32 // degrees as Minecraft counts them: 0 looks to +z, 90 to -x; finite, maybe beyond one turn
 	Place   *Place  // never nil
 }
 
@@ -75,8 +75,8 @@ func (m GameMode) String() string {
 	return "unknown"
 }
 
-// Facts is what changes seldom about a player. It is comparable, and its zero value is a player of whom nothing is
-// known yet.
+// Facts hold what changes seldom about a player. They are comparable, and the zero value is a player about whom nothing
+// is known yet.
 type Facts struct {
 	Mode    GameMode // Survival until the backend has said otherwise
 	OpLevel uint8    // 0-4, the operator level that the backend has told the client
@@ -97,7 +97,7 @@ type Player struct {
 	spot  *Spot
 	facts atomic.Pointer[Facts]
 
-	// Sight is what the player's server shows to the player, and what follows from it.
+	// Sight holds what the player's server shows to the player, and the conclusions.
 	Sight *sight.Session
 
 	// Seat is for the one turn that compiles voice: where it keeps the player.
@@ -129,8 +129,8 @@ func (p *Player) Spot() *Spot { return p.spot }
 // Facts returns the player's facts, never nil and never to be written to.
 func (p *Player) Facts() *Facts { return p.facts.Load() }
 
-// SetFacts replaces the facts and wakes whoever follows the registry if they differ from the former ones. Calls
-// for one player must not overlap.
+// SetFacts replaces the facts and wakes the registry's followers if they differ from the former ones. Calls for one
+// player must not overlap.
 func (p *Player) SetFacts(f Facts) {
 	if *p.facts.Load() == f {
 		return
@@ -145,7 +145,7 @@ func (p *Player) SetFacts(f Facts) {
 	p.reg.poke()
 }
 
-// OnPart says what is to be called when the player is found to be in another one of the worlds that have one name.
+// OnPart sets the function to call when the player is found to be in another one of the worlds of one name.
 func (p *Player) OnPart(do func()) { p.onPart.Store(&do) }
 
 // Sees tells whether the player is shown the other, on the server where both are.
@@ -154,7 +154,7 @@ func (p *Player) Sees(other *Player) bool {
 	return shown
 }
 
-// Knows tells whether the player may know of the other, wherever they are.
+// Knows tells whether the player may know about the other, wherever they are.
 func (p *Player) Knows(other *Player) bool { return other.Sight.Public() || p.Sees(other) }
 
 // Show adds players to the list that the player's client has, by the UUIDs that the server uses.
@@ -194,8 +194,8 @@ func New() *Registry {
 	return r
 }
 
-// Add makes a player known, with nothing known about them. A player of the same id is replaced: the newer connection
-// is the one that [Registry.Get] finds.
+// Add makes a player known, with nothing known about them. A player with the same id is replaced: [Registry.Get] finds
+// the newer connection.
 func (r *Registry) Add(id uuid.UUID, name string) *Player {
 	p := &Player{ID: id, Name: name, reg: r}
 	p.facts.Store(new(Facts))
@@ -222,8 +222,8 @@ func (r *Registry) Add(id uuid.UUID, name string) *Player {
 	return p
 }
 
-// Remove forgets exactly this player. It does nothing when a newer connection has taken the id over, so that the end
-// of the old one cannot remove the new one.
+// Remove forgets exactly this player. It does nothing when a newer connection has taken the id over, so that the end of
+// the old one cannot remove the new one.
 func (r *Registry) Remove(p *Player) {
 	p.Sight.Close()
 	r.mu.Lock()
@@ -255,18 +255,18 @@ func (r *Registry) All() []*Player {
 	return r.all
 }
 
-// Knows tells whether one player may know of another, wherever they are, by their UUIDs. All know themselves, and of who is
-// not on the proxy there is nothing to hide.
+// Knows tells whether one player may know about another, wherever they are, by their UUIDs. All know themselves, and
+// about a player who is not on the proxy there is nothing to hide.
 func (r *Registry) Knows(viewer, other uuid.UUID) bool {
 	v, o := r.Get(viewer), r.Get(other)
 	return v == o || v == nil || o == nil || v.Knows(o)
 }
 
-// Sights are all servers' sights: their rules, and who has vanished.
+// Sights returns all servers' sights: their rules, and who has vanished.
 func (r *Registry) Sights() *sight.Network { return r.sights }
 
-// NextSight takes a player of whom whom it is shown has changed since it was taken the last time, nil when there is none;
-// [Player.EachNews] says what. Like [Registry.Changed] it serves one reader.
+// NextSight returns a player whose sight has changed since they were last returned, nil when there is none;
+// [Player.EachNews] has the changes. It serves one reader.
 func (r *Registry) NextSight() *Player {
 	if s := r.sights.Next(); s != nil {
 		return s.Self.(*Player)
@@ -274,14 +274,14 @@ func (r *Registry) NextSight() *Player {
 	return nil
 }
 
-// Revealed calls for every player of whom it has changed since the last call whether everybody may know of them. It
+// Revealed calls visit for every player who has become known to everybody since the last call, or no longer is. It
 // serves one reader, and must not call the registry.
 func (r *Registry) Revealed(visit func(*Player)) {
 	r.sights.Revealed(func(s *sight.Session) { visit(s.Self.(*Player)) })
 }
 
-// Settle works out whom everybody is shown now, who has vanished and who stands in one place. changed is whether that is
-// anything new; next is when it has to be asked again even if nothing happens, zero for never.
+// Settle works out whom everybody is shown now, who has vanished and who stands in one place. changed tells whether
+// anything is new; next is when to call it again even if nothing happens, zero for never.
 func (r *Registry) Settle(now time.Time) (changed bool, next time.Time) {
 	return r.sights.Settle(now, func(s *sight.Session) {
 		if do := s.Self.(*Player).onPart.Load(); do != nil {
@@ -290,8 +290,9 @@ func (r *Registry) Settle(now time.Time) (changed bool, next time.Time) {
 	})
 }
 
-// WorldName is a world as the game calls it, of what people call it, who may have written its backend in front and a
-// slash: one without a namespace is the game's own, as in the game's commands.
+// WorldName turns a world name from the configuration ("the_nether", "survival/the_end") into its full form
+// ("minecraft:the_nether", "survival/minecraft:the_end"): a name without a namespace is the game's own, as in the
+// game's commands.
 func WorldName(name string) string {
 	backend, world, ok := strings.Cut(name, "/")
 	switch {
@@ -308,8 +309,8 @@ func WorldName(name string) string {
 // makes a new pointer that nothing old can be compared with.
 func (r *Registry) Place(backend, world string) *Place { return r.Part(backend, world, 0) }
 
-// Part is [Registry.Place] of one of several worlds that a backend names alike. Of backends that have one address, the
-// place is that of the first.
+// Part does as [Registry.Place], for one of several worlds that a backend names alike. Of backends with one address,
+// the place is that of the first.
 func (r *Registry) Part(backend, world string, part int) *Place {
 	backend = r.sights.Name(backend)
 	r.placesMu.Lock()
@@ -340,13 +341,13 @@ func (r *Registry) dropPlace(key Place) {
 	}
 }
 
-// Version counts the changes of who is there, of facts and of sight, never those of poses. While it stays the same there is
+// Version counts the changes of players, of facts and of sight, never those of poses. While it stays the same there is
 // nothing new to see.
 func (r *Registry) Version() uint64 { return r.version.Load() }
 
-// Follow returns a channel that is poked at once and after each change that [Registry.Version] counts, for one reader of its
-// own. It has one slot: many changes before a read are one poke, and a reader that looks at everything after each poke
-// misses nothing. stop ends that; it does not close the channel.
+// Follow returns a channel that is poked at once and after each change that [Registry.Version] counts, for one reader
+// of its own. It has one slot: many changes before a read are one poke, and a reader that looks at everything after
+// each poke misses nothing. stop ends that; it does not close the channel.
 func (r *Registry) Follow() (changed <-chan struct{}, stop func()) {
 	c := make(chan struct{}, 1)
 	c <- struct{}{}
@@ -365,7 +366,7 @@ func (r *Registry) setFollowers(change func(copied []chan struct{}) []chan struc
 	r.followers.Store(&all)
 }
 
-// poke counts a change and tells whoever follows. The counting comes first: who is poked finds the new version.
+// poke counts a change and tells the followers. It counts first: a poked follower finds the new version.
 func (r *Registry) poke() {
 	r.version.Add(1)
 	for _, c := range *r.followers.Load() {

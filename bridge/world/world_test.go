@@ -72,7 +72,8 @@ func TestMembership(t *testing.T) {
 	}
 }
 
-// TestFollowersArePokedForSlowThingsOnly: each of several, once however many changes there were, and with another version.
+// TestFollowersArePokedForSlowThingsOnly: each of several, once however many changes there were, and with another
+// version.
 func TestFollowersArePokedForSlowThingsOnly(t *testing.T) {
 	r := New()
 	one, stop := r.Follow()

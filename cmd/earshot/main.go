@@ -34,19 +34,19 @@ const usage = `Earshot: a Minecraft proxy that carries voice.
 	earshot version
 
 run    joins players to the servers of the configuration; without one, to a
-       small built-in world on :25565. On its terminal help lists the commands
-       Lines on the standard input are commands: help lists them
-check  names every mistake of a configuration, each with its line and key; of
-       one that is right it says so, warns of what is probably not meant or not
-       safe, and prints what is in force (secrets hidden)
-state  looks after what is kept (mutes, groups, speakers, declarations), in the
-       data folder or in a NATS: check says what is damaged or missing, of FILE
-       where one is named; export writes it all to FILE, also while Earshot
-       runs; import stores what FILE has, while no Earshot runs on the folder
-texts  prints what players are told, as a file for the folder of languages
+       small built-in world on :25565. Lines on the terminal, or on the
+       standard input, are commands: help lists them
+check  names every mistake of a configuration, each with its line and key. It
+       says when all is right, warns of probable mistakes and unsafe settings,
+       and prints the settings in force (secrets hidden)
+state  looks after lasting state (mutes, groups, speakers, declarations), in
+       the data folder or in a NATS. check names damaged and missing records,
+       or those of FILE; export writes everything to FILE, also while Earshot
+       runs; import stores FILE's records, while no Earshot runs on the folder
+texts  prints the texts for players, as a file for the folder of languages
 versions
-       lists the releases of the game that are known, with those that files in
-       the folder "versions" add; of one it prints such a file
+       lists the known releases of the game, with those that files in the
+       folder "versions" add; with a NUMBER it prints such a file
 
 `
 

@@ -1,5 +1,5 @@
-// Package frame holds the frames of the Rooms protocol as values, and the rules of their texts. It promises that what it
-// takes is within the protocol's bounds, and that what it writes is what the spec file says.
+// Package frame holds the frames of the Rooms protocol as values, and the rules of their texts. It promises that it
+// takes only what is within the protocol's bounds, and writes only what the spec file says.
 package frame
 
 import (
@@ -83,7 +83,7 @@ const (
 	Ban  = "ban"
 )
 
-// Client is a frame of a client. Of its fields only those of its type are set.
+// Client is a frame of a client. Only the fields of its type are set.
 type Client struct {
 	Type   string
 	Ack    int64 // on any frame
@@ -186,8 +186,8 @@ func (r *reader) whole(key string, must bool) (int64, bool) {
 	return v.Int(), ok
 }
 
-// Text returns a chat message as it goes out, and whether it may: one line of 1 to most characters without what cannot be
-// seen or turns the writing round.
+// Text returns a chat message as it goes out, and whether it may: one line of 1 to most characters, without characters
+// that are invisible or turn the writing round.
 func Text(s string, most int) (string, bool) {
 	s = strings.TrimSpace(s)
 	if s == "" || !utf8.ValidString(s) || len(s) > 3*most || Units(s) > most {
@@ -203,16 +203,16 @@ func Text(s string, most int) (string, bool) {
 	return s, true
 }
 
-// The rest is what a server sends.
+// A server sends the rest.
 
-// Member is one of a room's, as others see them.
+// Member is one of a room's members, as others see them.
 type Member struct {
 	ID, Name  string
 	Connected bool
 	CanBan    bool // their identity is verified
 }
 
-// Message is something that was said.
+// Message is a chat message.
 type Message struct {
 	ID                         int64
 	PlayerID, PlayerName, Text string
@@ -289,7 +289,7 @@ func AppendStateHead(dst []byte, base, tick, epoch int64) []byte {
 	return append(num(num(num(begin(dst, State), "base", base), "tick", tick), "epoch", epoch), `,"delta":`...)
 }
 
-// AppendSocial writes a roster. leader may be empty; history is nil but for newcomers.
+// AppendSocial writes a roster. leader may be empty; history is nil, except for newcomers.
 func AppendSocial(dst []byte, leader string, locked bool, members []Member, history []Message) []byte {
 	dst = begin(dst, Social)
 	if leader == "" {

@@ -136,8 +136,8 @@ func TestServerFrames(t *testing.T) {
 	}
 }
 
-// TestRooms20Spec: item 20: the file is what is generated, its fields are what is written and read, and the tables of the
-// protocol's document are in it.
+// TestRooms20Spec: item 20: the file is what is generated, its fields are what is written and read, and the tables of
+// the protocol's document are in it.
 func TestRooms20Spec(t *testing.T) {
 	if !bytes.Equal(SpecFile, Generated()) {
 		t.Fatal("rooms-protocol.json is not what it should be: run go generate ./bridge/rooms/frame")

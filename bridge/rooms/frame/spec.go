@@ -12,7 +12,7 @@ import (
 //go:embed rooms-protocol.json
 var SpecFile []byte
 
-// Field is one of a frame's.
+// Field is a field of a frame.
 type Field struct {
 	Name     string `json:"name"`
 	Type     string `json:"type"`
@@ -118,11 +118,11 @@ func TheSpec() Spec {
 	return s
 }
 
-// Generated returns what [SpecFile] has to hold.
+// Generated returns the content that [SpecFile] must have.
 func Generated() []byte {
 	b, err := json.MarshalIndent(TheSpec(), "", "  ")
 	if err != nil {
-		panic(err) // there is nothing in it that is no JSON
+		panic(err) // everything in it is JSON
 	}
 	return append(b, '\n')
 }

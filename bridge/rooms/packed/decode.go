@@ -8,15 +8,15 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/state"
 )
 
-// Frame is a decoded frame. State is whole, also of a frame of the kind [State].
+// Frame is a decoded frame. State is whole, even for a frame of the kind [State].
 type Frame struct {
 	Kind              Kind
 	Epoch, Tick, Base int64
 	State             state.Object
 }
 
-// Decode reads a frame. baseline returns what a state frame is relative to, or false where that is not what the receiver
-// has: then State is nil.
+// Decode reads a frame. baseline returns the state that a state frame is relative to, or false where the receiver does
+// not have that: then State is nil.
 func (s *Schema) Decode(b []byte, baseline func(base int64) (state.Object, bool)) (*Frame, error) {
 	d := reader{b: b}
 	f := &Frame{}
@@ -231,7 +231,7 @@ func (t *Table) patch(d *reader, before state.Object) state.Object {
 		return nil
 	}
 	out := make(state.Object, 0, len(before))
-	at, last, some := 0, "", false // last is the key of the row that was dealt with last
+	at, last, some := 0, "", false // last is the key of the last row that was handled
 	add := func(m state.Member) {
 		if len(out) > 0 && out[len(out)-1].Key >= m.Key {
 			d.bad = true
@@ -292,7 +292,8 @@ func (t *Table) patch(d *reader, before state.Object) state.Object {
 			if h&3 == changedWithLosses {
 				null, absent = t.mask(d), t.mask(d)
 			}
-			// What an encoder never writes: nothing at all, a loss of what was not there, the longer form without a loss.
+			// An encoder never writes these: nothing at all, a loss of something that was not there, the longer form
+			// without a loss.
 			if d.bad || null&^fields != 0 || fields&absent != 0 || absent&^was.present != 0 || null&was.null != 0 ||
 				fields|absent == 0 || h&3 == changedWithLosses && null|absent == 0 {
 				d.bad = true

@@ -1,7 +1,7 @@
-// Package packed is the binary form of states, packed-1: rows of tables whose fields a schema knows, with bit masks for what
-// is there and null, and numbers as what differs from the baseline. It promises that what it decodes encodes to the same
-// bytes, that a decoder reserves nothing that the frame has no bytes for, and that no frame begins with the brace that JSON
-// begins with.
+// Package packed is the binary form of states, packed-1: rows of tables whose fields a schema knows, with bit masks for
+// present and null fields, and numbers as differences from the baseline. It promises that whatever it decodes encodes
+// to the same bytes, that a decoder reserves nothing that the frame has no bytes for, and that no frame begins with the
+// brace of JSON.
 package packed
 
 import (
@@ -15,13 +15,13 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/state"
 )
 
-// Name is what the codec is called in a welcome.
+// Name is the codec's name in a welcome.
 const Name = "packed-1"
 
 // version is the first byte of every frame.
 const version = 0x01
 
-// Kind is what a frame is.
+// Kind is the kind of a frame.
 type Kind uint8
 
 // The kinds, as they travel.
@@ -32,7 +32,7 @@ const (
 	State
 )
 
-// What happened to a row, as it travels.
+// Changes of a row, as they travel.
 const (
 	changed           uint64 = 0
 	removed           uint64 = 1
@@ -40,26 +40,26 @@ const (
 	changedWithLosses uint64 = 3
 )
 
-// Bounds of what is decoded.
+// Bounds of decoding.
 const (
 	maxRows = 65_536
 	maxKey  = 64 // bytes
 	maxText = 1 << 16
-	// MaxFields is how many fields a table may have.
+	// MaxFields bounds the fields of a table.
 	MaxFields = 32
 )
 
-// Of is what a field holds: one of [Int], [Bool], [Str], or [Dec].
+// Of is the type of a field: one of [Int], [Bool], [Str], or [Dec].
 type Of int8
 
-// Kinds of fields besides [Dec].
+// Types of fields, [Dec] apart.
 const (
 	Int  Of = -1
 	Bool Of = -2
 	Str  Of = -3
 )
 
-// Dec is a float of so many decimal places, 0 to 9.
+// Dec returns a float of so many decimal places, 0 to 9.
 func Dec(places int) Of { return Of(min(max(places, 0), 9)) }
 
 // Field is a column of a table.
@@ -77,11 +77,11 @@ type Table struct {
 	byKey []int // of Fields, by key
 }
 
-// Schema is what states look like.
+// Schema describes states.
 type Schema struct{ tables []Table }
 
-// NewSchema makes a schema. Tables are in the order in which they travel. It panics on more than [MaxFields] fields or a
-// key twice, which are mistakes of the program.
+// NewSchema makes a schema. Tables are in the order in which they travel. It panics on more than [MaxFields] fields or
+// a key twice, which are mistakes of the program.
 func NewSchema(tables ...Table) *Schema {
 	s := &Schema{slices.Clone(tables)}
 	for i := range s.tables {
@@ -103,13 +103,13 @@ func NewSchema(tables ...Table) *Schema {
 	return s
 }
 
-// row is the values of a row by the index of their field, where they are present.
+// row has the values of a row by the index of their field, where they are present.
 type row struct {
 	present, null uint64
 	values        [MaxFields]*state.Value
 }
 
-// scratch is what an encoder needs besides, so that it allocates nothing.
+// scratch is an encoder's memory, so that it allocates nothing.
 type scratch struct {
 	a, b         row
 	aroom, broom [MaxFields]state.Member
@@ -162,7 +162,7 @@ func (o Of) holds(v state.Value) bool {
 	return v.Kind() == state.Float && math.Abs(f) < 1<<53/tens[o] && math.Round(f*tens[o])/tens[o] == f
 }
 
-// rows of a table in a state.
+// rows returns the rows of a table in a state.
 func (t *Table) rows(o state.Object, room state.Object) (rows state.Object, ok bool) {
 	if t.Key != "" {
 		v, has := o.Get(t.Key)
@@ -249,7 +249,7 @@ func (t *Table) appendRow(dst []byte, key string, o state.Object, r *row) ([]byt
 	return dst, true
 }
 
-// units is a float in units of the last place.
+// units returns a float in units of the last place.
 func (o Of) units(v *state.Value) int64 {
 	if v.Kind() != state.Float {
 		return 0
@@ -273,8 +273,8 @@ func (o Of) append(dst []byte, v, was *state.Value) []byte {
 	return binary.AppendVarint(dst, o.units(v)-o.units(was))
 }
 
-// AppendState writes what differs between a baseline and now, both rounded. some is false where nothing does; ok is false
-// where the schema does not fit, and nothing is written.
+// AppendState writes the differences between a baseline and now, both rounded. some is false where there is none; ok is
+// false where the schema does not fit, and nothing is written.
 func (s *Schema) AppendState(dst []byte, epoch, tick, base int64, was, now state.Object) (out []byte, some, ok bool) {
 	from := len(dst)
 	if !s.covers(now) || !s.covers(was) {
@@ -295,7 +295,8 @@ func (s *Schema) AppendState(dst []byte, epoch, tick, base int64, was, now state
 			tmp.alone[0][0].Value, tmp.alone[1][0].Value = state.OfObj(before), state.OfObj(after)
 			before, after = tmp.alone[0][:], tmp.alone[1][:]
 		}
-		// The number of changes precedes them, and is not known yet: one byte of room, more where it turns out to need it.
+		// The number of changes precedes them, and is not known yet: leave one byte of room, and make more where
+		// needed.
 		at, n := len(dst), 0
 		dst = append(dst, 0)
 		x, y := 0, 0
@@ -337,10 +338,10 @@ func (s *Schema) AppendState(dst []byte, epoch, tick, base int64, was, now state
 	return dst, some, true
 }
 
-// change is the number that begins a change.
+// change returns the number that begins a change.
 func change(slot int, what uint64) uint64 { return uint64(slot)<<2 | what }
 
-// appendChange writes what differs between two forms of a row.
+// appendChange writes the differences between two forms of a row.
 func (t *Table) appendChange(dst []byte, slot int, a, b *row) ([]byte, bool) {
 	var values, null uint64
 	absent := a.present &^ b.present

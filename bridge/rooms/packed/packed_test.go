@@ -72,8 +72,8 @@ func random(r *rand.Rand, was state.Object) state.Object {
 
 func text(o state.Object) string { return string(state.OfObj(o).AppendJSON(nil)) }
 
-// TestRooms19BothGiveTheSame: item 19. JSON and packed give equal states for random ones, with new rows, lost ones, nulls,
-// resets and losses; and no frame begins with a brace.
+// TestRooms19BothGiveTheSame: item 19. JSON and packed give equal states for random ones, with new rows, lost ones,
+// nulls, resets and losses; and no frame begins with a brace.
 func TestRooms19BothGiveTheSame(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	e := state.Encoder{Rounding: rounding}
@@ -245,8 +245,8 @@ func crowd(moved float64, moving int) state.Object {
 	return state.Object{{Key: "players", Value: state.OfObj(people)}}
 }
 
-// TestRooms28Bytes: the goals of size: packed at most 0.15 of full JSON with all walking, 0.08 with 30 of 100, baselines
-// and snapshots included; differences in JSON at most 0.75 and 0.35.
+// TestRooms28Bytes: the goals of size: packed at most 0.15 of full JSON with all walking, 0.08 with 30 of 100,
+// baselines and snapshots included; differences in JSON at most 0.75 and 0.35.
 func TestRooms28Bytes(t *testing.T) {
 	for moving, most := range map[int][2]float64{100: {0.15, 0.75}, 30: {0.08, 0.35}} {
 		e := state.Encoder{Rounding: rounding}

@@ -9,7 +9,7 @@ type Snapshot struct {
 	State       Object
 }
 
-// Result is what became of a frame.
+// Result is the outcome of a frame.
 type Result uint8
 
 // The results. Only an applied frame gives a snapshot, and is acknowledged.
@@ -33,7 +33,7 @@ type Decoder struct {
 	showing     bool
 }
 
-// fields of a frame that are not the state's.
+// beside returns the fields of a frame that are not the state's.
 func beside(o Object) Object {
 	out := make(Object, 0, len(o))
 	for _, m := range o {
@@ -51,7 +51,7 @@ func whole(o Object, key string) (int64, bool) {
 	return v.Int(), ok && v.kind == Int
 }
 
-// Apply takes a baseline, snapshot or state frame. What it returns is not changed later.
+// Apply takes a baseline, snapshot or state frame. Its results do not change later.
 func (d *Decoder) Apply(frame Object) (*Snapshot, Result, error) {
 	kind, _ := frame.Get("type")
 	epoch, ok := whole(frame, "epoch")
@@ -104,7 +104,7 @@ func (d *Decoder) Show(epoch, tick int64, initial bool, o Object) (*Snapshot, Re
 	return &Snapshot{epoch, tick, initial, o}, Applied, nil
 }
 
-// Fits reports whether a difference can be shown, which makes it what is shown.
+// Fits reports whether a difference can be shown. Then it is what is shown.
 func (d *Decoder) Fits(epoch, tick, base int64) Result {
 	switch {
 	case !d.based || base != d.tick:
@@ -142,7 +142,7 @@ func patch(base, delta Object) (Object, error) {
 	return merge(out, set.sub), nil
 }
 
-// without returns o without what a path leads to, sharing the rest.
+// without returns o without the values at the ends of paths, sharing the rest.
 func without(o Object, path []Member) (Object, error) {
 	if path[0].Value.kind != Str {
 		return nil, ErrFrame
@@ -165,7 +165,7 @@ func without(o Object, path []Member) (Object, error) {
 	return append(Object(nil), o...).Set(key, OfObj(inner)), nil
 }
 
-// merge returns o with what set says, sharing the rest.
+// merge returns o with the values of set, sharing the rest.
 func merge(o, set Object) Object {
 	if len(set) == 0 {
 		return o

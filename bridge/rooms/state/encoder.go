@@ -2,16 +2,16 @@ package state
 
 import "math"
 
-// Decimals is how many decimal places floats travel with by default.
+// Decimals is the default number of decimal places of floats.
 const Decimals = 4
 
-// Rounding says how many decimal places floats travel with. The zero value rounds to none.
+// Rounding says with how many decimal places floats travel. The zero value rounds to none.
 type Rounding struct {
 	Default int
 	Fields  map[string]int // by key, wherever it is
 }
 
-// Rounded is the usual one.
+// Rounded returns the usual one.
 func Rounded() Rounding { return Rounding{Default: Decimals} }
 
 func (r Rounding) of(key string) int {
@@ -25,8 +25,8 @@ func (r Rounding) of(key string) int {
 
 var tens = [...]float64{1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9}
 
-// Quantise rounds to d decimal places, half away from zero, and never to -0. What a float64 cannot tell apart at so many
-// places is left as it is. ok is false for NaN and the infinities.
+// Quantise rounds to d decimal places, half away from zero, and never to -0. A float64 too large for so many places
+// stays as it is. ok is false for NaN and the infinities.
 func Quantise(v float64, d int) (q float64, ok bool) {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return 0, false
@@ -38,7 +38,7 @@ func Quantise(v float64, d int) (q float64, ok bool) {
 	return math.Round(v*ten)/ten + 0, true
 }
 
-// Same reports whether two floats are told apart by a float32 of their size.
+// Same reports whether a float32 of their size cannot tell two floats apart.
 func Same(a, b float64) bool {
 	if a == b {
 		return true
@@ -74,10 +74,10 @@ func Equal(a, b Value) bool {
 	return a.num == b.num
 }
 
-// Encoder makes frames of states: a baseline, and what differs from it. It is not for use by several goroutines at once.
+// Encoder makes frames of states: a baseline, and differences from it. It is not for use by several goroutines at once.
 type Encoder struct {
 	Rounding Rounding
-	// NotFinite is told the key of each NaN and infinity, which goes out as null. nil: nobody.
+	// NotFinite is called with the key of each NaN and infinity, which goes out as null. It may be nil.
 	NotFinite func(key string)
 
 	base Object
@@ -93,7 +93,7 @@ func (e *Encoder) Round(o Object) Object {
 	return e.now
 }
 
-// Baseline makes o what later differences are relative to, and returns it rounded, valid until the next call.
+// Baseline makes o the baseline of later differences, and returns it rounded, valid until the next call.
 func (e *Encoder) Baseline(o Object) Object {
 	e.base = e.round(e.base, o)
 	return e.base
@@ -150,7 +150,7 @@ func AppendFull(dst []byte, o Object) []byte {
 	return dst
 }
 
-// AppendState writes the value of delta: all that differs between the baseline and o. some is false where nothing does.
+// AppendState writes the value of delta: all differences between the baseline and o. some is false where there is none.
 func (e *Encoder) AppendState(dst []byte, o Object) (out []byte, some bool) {
 	now := e.Round(o)
 	e.path, e.gone, e.set = e.path[:0], e.gone[:0], e.set[:0]
@@ -163,7 +163,8 @@ func (e *Encoder) AppendState(dst []byte, o Object) (out []byte, some bool) {
 	return dst, len(e.gone) > 0 || len(e.set) > 0
 }
 
-// diff writes what makes b of a, both of one place in the tree, to e.set and e.gone. Nothing is written of what is alike.
+// diff writes the steps from a to b, both of one place in the tree, to e.set and e.gone. It writes nothing about equal
+// parts.
 func (e *Encoder) diff(a, b Object) {
 	begin := len(e.set)
 	key := func(k string) {

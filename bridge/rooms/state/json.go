@@ -17,8 +17,8 @@ var (
 )
 
 // Parse reads one JSON value, and nothing behind it. It is stricter than most: a key may not come twice, a text may not
-// have half of a surrogate pair, and at most [MaxDepth] values may lie in each other. A number without fraction and exponent
-// that an int64 holds is an Int, any other a Float.
+// have half of a surrogate pair, and at most [MaxDepth] values may lie in each other. A number without fraction and
+// exponent that an int64 holds is an Int, any other a Float.
 func Parse(b []byte) (Value, error) {
 	p := parser{b: b}
 	p.space()
@@ -48,7 +48,7 @@ func (p *parser) space() {
 	}
 }
 
-// next is the byte that comes next; 0 at the end, which no JSON begins with.
+// next returns the byte that comes next; 0 at the end, which no JSON begins with.
 func (p *parser) next() byte {
 	if p.at < len(p.b) {
 		return p.b[p.at]
@@ -202,7 +202,7 @@ func (p *parser) number() (Value, error) {
 	}
 	f, err := strconv.ParseFloat(s, 64)
 	if err != nil {
-		return Value{}, ErrSyntax // beyond what a float holds
+		return Value{}, ErrSyntax // beyond the range of floats
 	}
 	return OfFloat(f), nil
 }
@@ -347,7 +347,7 @@ func AppendStr(dst []byte, s string) []byte {
 	return append(append(dst, s[from:]...), '"')
 }
 
-// appendFloat writes a number in its shortest form without an exponent; what is no number is null.
+// appendFloat writes a number in its shortest form without an exponent; NaN and the infinities become null.
 func appendFloat(dst []byte, v float64) []byte {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return append(dst, "null"...)
@@ -358,7 +358,8 @@ func appendFloat(dst []byte, v float64) []byte {
 	if w := math.Trunc(v); w == v && math.Abs(v) < 1<<53 {
 		return strconv.AppendInt(dst, int64(v), 10)
 	}
-	// Most have four decimal places at most, which is quicker to write; with fifteen digits in all there is no shorter form.
+	// Most have four decimal places at most, and are quicker to write so; with fifteen digits in all there is no
+	// shorter form.
 	if n := math.Round(v * 1e4); math.Abs(n) < 1e15 && n/1e4 == v {
 		if n < 0 {
 			dst, n = append(dst, '-'), -n

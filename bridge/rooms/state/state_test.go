@@ -372,8 +372,8 @@ func BenchmarkMarshalOfMaps(b *testing.B) {
 	}
 }
 
-// FuzzParse: what this takes the standard library takes as well, with the same value; what it refuses beyond that is a key
-// twice, depth, half a character or a number that is none.
+// FuzzParse: what this takes the standard library takes as well, with the same value; what it refuses beyond that is a
+// key twice, depth, half a character or a number that is none.
 func FuzzParse(f *testing.F) {
 	b, err := os.ReadFile("testdata/json.txt")
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package state holds what a room shows: trees of values, their JSON, and the difference of two of them. It promises that a
-// baseline and a difference give the state they were made of, up to what floats are rounded to, and that neither making nor
-// comparing states allocates once it has done so before.
+// Package state holds what a room shows: trees of values, their JSON, and the difference of two of them. It promises
+// that a baseline and a difference give back the state they were made from, up to the rounding of floats, and that
+// neither making nor comparing states allocates once it has done so before.
 package state
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Kind is what a value is.
+// Kind is the type of a value.
 type Kind uint8
 
-// The kinds. Int and Float are kept apart: ints compare exactly, floats by what a float32 tells apart.
+// The kinds. Int and Float are kept apart: ints compare exactly, floats as far as a float32 tells them apart.
 const (
 	Null Kind = iota
 	Bool
@@ -39,11 +39,12 @@ type Member struct {
 	Value Value
 }
 
-// Object is the members of an object, with keys in ascending order of their bytes and none twice. [Object.Check] tells.
+// Object holds the members of an object, with keys in ascending order of their bytes and none twice. [Object.Check]
+// tells.
 type Object []Member
 
-// Of makes a value of a bool, a string, an int, int64, float64, an Object, a []Value or nil. Anything else is a mistake of
-// the program, and panics.
+// Of makes a value of a bool, a string, an int, int64, float64, an Object, a []Value or nil. Anything else is a mistake
+// of the program, and panics.
 func Of(v any) Value {
 	switch v := v.(type) {
 	case nil:
@@ -97,7 +98,7 @@ func OfList(v ...Value) Value {
 	return Value{kind: List, sub: sub}
 }
 
-// Kind returns what the value is.
+// Kind returns the type of the value.
 func (v Value) Kind() Kind { return v.kind }
 
 // Bool returns a truth value; false of anything else.
@@ -173,13 +174,14 @@ func (o Object) Sort() Object {
 	return slices.CompactFunc(o, func(a, b Member) bool { return a.Key == b.Key })
 }
 
-// MaxDepth is how deep values may lie in each other.
+// MaxDepth bounds how deep values may lie in each other.
 const MaxDepth = 32
 
-// Reserved are the keys at the top of a state and of welcome fields that frames have themselves.
+// Reserved has the keys at the top of a state and of welcome fields that belong to frames.
 var Reserved = []string{"type", "protocol", "id", "resume", "capacity", "sequence", "epoch", "tick", "initial", "base", "delta", "stateCodec"}
 
-// Check says what is wrong with a state: keys that are reserved, out of order or twice, or values too deep in each other.
+// Check returns what is wrong with a state: keys that are reserved, out of order or twice, or values too deep in each
+// other.
 func (o Object) Check() error {
 	for _, m := range o {
 		if slices.Contains(Reserved, m.Key) {
@@ -221,7 +223,7 @@ func checkValue(v Value, depth int) error {
 	return nil
 }
 
-// Clone returns a value that shares no memory with this one but for its texts.
+// Clone returns a value that shares no memory with this one except its texts.
 func (v Value) Clone() Value {
 	if v.sub != nil {
 		sub := make([]Member, len(v.sub))
@@ -233,5 +235,5 @@ func (v Value) Clone() Value {
 	return v
 }
 
-// Clone returns an object that shares no memory with this one but for its texts.
+// Clone returns an object that shares no memory with this one except its texts.
 func (o Object) Clone() Object { return OfObj(o).Clone().sub }
