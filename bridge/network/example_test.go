@@ -40,5 +40,6 @@ func Example() {
 	}
 	fmt.Println("stopped")
 	// Output:
-	// voices carry 32 blocks; /healthz: 200 OK stopped
+	// voices carry 32 blocks; /healthz: 200 OK
+	// stopped
 }

@@ -44,7 +44,8 @@ func TestSoak(t *testing.T) {
 			l.Hide(o.P)
 			l.gone(o.player)
 		}
-		name := func(p *somebody) string { // on one server worlds have names of their own, of which old clients are not told
+		// On one server worlds have names of their own, of which old clients are not told.
+		name := func(p *somebody) string {
 			if p.server == 1 && p.world == 1 && !p.ByNumber {
 				return "minecraft:resource"
 			}
