@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,13 +20,17 @@ import (
 	"github.com/earshot-mc/earshot/voice/client"
 )
 
-// startAtTerminal does as start, for a program that somebody sits in front of.
-func startAtTerminal(t *testing.T, settings string) (*program, *peer.Terminal) {
+// startAtTerminal does as start, for a program that somebody sits in front of, who sees colours or does not.
+func startAtTerminal(t *testing.T, settings string, colours bool) (*program, *peer.Terminal) {
 	t.Helper()
 	p, x := newProgram(t, settings), peer.NewTerminal(t)
 	p.args = append(p.args, "--data", p.dir)
 	p.at = func(cmd *exec.Cmd) {
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = x.Program, x.Program, x.Program
+		cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "NO_COLOR=") }), "TERM=xterm")
+		if !colours {
+			cmd.Env = append(cmd.Env, "NO_COLOR=1")
+		}
 		cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true} // as a shell starts it: in the foreground
 	}
 	p.run()
@@ -35,7 +41,7 @@ func startAtTerminal(t *testing.T, settings string) (*program, *peer.Terminal) {
 // TestConsole: who starts the program in a terminal types commands there, with completion and history, sees the log
 // above the line, and gets the terminal back as it was.
 func TestConsole(t *testing.T) {
-	p, x := startAtTerminal(t, "online: false\n")
+	p, x := startAtTerminal(t, "online: false\n", false)
 	x.Type("gli\t")
 	x.Await("glist ")
 	x.Type("\r")
@@ -65,6 +71,47 @@ func TestConsole(t *testing.T) {
 		t.Errorf("the terminal is not as it was: %s, %v", out, err)
 	}
 	x.Close()
+}
+
+// TestAnAnswerIsSeenOnce: at a terminal, where answers and the log are side by side, what a command has come to is one line
+// and not two, in the colours of the game; and who has switched colours off sees none.
+func TestAnAnswerIsSeenOnce(t *testing.T) {
+	codes, stamp := regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`), regexp.MustCompile(`^\d\d:\d\d:\d\d `)
+	for _, colours := range []bool{true, false} {
+		p, x := startAtTerminal(t, "online: false\n", colours)
+		for _, c := range []struct {
+			typed string
+			want  []string
+		}{
+			{"find nobody", []string{"There is no player nobody here."}},
+			{"nonsense", []string{"There is no command nonsense. Type help for a list."}},
+			{"glist", []string{"limbo (0)", "Players online: 0."}},
+			{"earshot reload", []string{"Reloaded: nothing changed."}},
+			{"voice mute nobody", []string{"Nobody called nobody is or was here. For a player who has never been here, use the UUID."}},
+			{"voice muteall on", []string{"Everybody who is not exempt is muted until you type /voice muteall off."}},
+			{"alert somebody is there", []string{`commands: alert text="[Alert] somebody is there"`}}, // which everybody is told by the log
+		} {
+			x.Type(c.typed + "\r")
+			x.Type("voice group list\r") // the answer to this is the end of the one before
+			seen := strings.ReplaceAll(x.Await("There are no groups."), "\x1b[K", "")
+			if codes.MatchString(seen) != colours {
+				t.Errorf("%s: colours %v: %q", c.typed, colours, seen)
+			}
+			var got []string
+			for line := range strings.Lines(codes.ReplaceAllString(seen, "")) {
+				if line = strings.TrimSpace(line); line != "" && strings.TrimPrefix(line, "> ") != c.typed && line != "> voice group list" {
+					got = append(got, stamp.ReplaceAllString(line, ""))
+				}
+			}
+			if !slices.Equal(got, c.want) {
+				t.Errorf("%s: %q, want %q", c.typed, got, c.want)
+			}
+		}
+		x.Type("shutdown until tomorrow\r")
+		x.Await("Stopping: until tomorrow")
+		p.ends()
+		x.Close()
+	}
 }
 
 // TestConsoleOnAPipe: where the standard input is no terminal, whoever writes lines to it gives commands, and reads the
@@ -155,7 +202,7 @@ func TestConsoleWithoutAReader(t *testing.T) {
 // TestVoiceOnTheConsole: voice obeys whoever sits in front of it as it does an administrator in the game: what is typed
 // there is heard, and not heard, by players.
 func TestVoiceOnTheConsole(t *testing.T) {
-	p, x := startAtTerminal(t, "online: false\n")
+	p, x := startAtTerminal(t, "online: false\n", false)
 	bots := peer.NewBots(t, "1.21.4")
 	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
 	says := func(command, answer string) {
@@ -174,7 +221,7 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	says("voice why Ann Bob", "Bob does not hear Ann: Ann is muted, for ")
 	says("voice mutes", "Ann, by console, for ")
 	says("voice unm\tAnn", "The mute of Ann is lifted.")
-	says("voice muteall on", "Everybody is muted who is not exempt")
+	says("voice muteall on", "Everybody who is not exempt is muted")
 	bob.hearsNothingFrom(ann, "while everybody is muted")
 	says("voice muteall off", "The mute of everybody is lifted.")
 	says("voice why Ann Bob", "Bob hears Ann at 100 %: 0.0 blocks away")

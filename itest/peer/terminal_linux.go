@@ -77,8 +77,8 @@ func (x *Terminal) Type(keys string) {
 	}
 }
 
-// Await returns when want has been seen since the last Await.
-func (x *Terminal) Await(want string) {
+// Await returns when want has been seen since the last Await, and what has been seen before it.
+func (x *Terminal) Await(want string) (before string) {
 	x.t.Helper()
 	late := time.AfterFunc(Patience, x.cond.Broadcast)
 	defer late.Stop()
@@ -91,9 +91,10 @@ func (x *Terminal) Await(want string) {
 		}
 		x.cond.Wait()
 	}
-	_, rest, _ := strings.Cut(x.seen.String(), want)
+	before, rest, _ := strings.Cut(x.seen.String(), want)
 	x.seen.Reset()
 	x.seen.WriteString(rest)
+	return before
 }
 
 // Close ends the terminal, once the program has closed its end.
