@@ -21,6 +21,9 @@ const (
 	// maxAge is how old sound may get while it waits. A peer that stops reading and comes back is never more than this
 	// behind.
 	maxAge = 200 * time.Millisecond
+	// longView is the size from which a view is not copied behind its frame's header: a roster of thousands, for each of
+	// thousands of slow peers, would be a lot of memory.
+	longView = 4 << 10
 	// maxReplies bounds the answers to a peer's requests.
 	maxReplies = 16 << 10 // bytes of frames
 )
@@ -64,6 +67,7 @@ func (a *Stats) add(b Stats) {
 // pongs and replies; sound; the close frame; views, when there is nothing else. It is not safe for concurrent use.
 type outbox struct {
 	rest  []byte // to be sent before anything else, as the peer has the part before
+	body  []byte // of a long view, right after rest; other sockets have the same bytes
 	texts []byte // replies as frames
 
 	sound []byte // whole frames, from off on
@@ -182,7 +186,7 @@ func (o *outbox) discard() {
 }
 
 func (o *outbox) empty() bool {
-	return len(o.rest) == 0 && len(o.texts) == 0 && o.first == len(o.marks) && len(o.bye) == 0 &&
+	return len(o.rest) == 0 && len(o.body) == 0 && len(o.texts) == 0 && o.first == len(o.marks) && len(o.bye) == 0 &&
 		!o.ponged && !o.ping && o.shows == 0
 }
 
@@ -191,6 +195,8 @@ func (o *outbox) flush(now time.Duration, to sink) (total int, err error) {
 	for {
 		switch {
 		case len(o.rest) > 0:
+		case len(o.body) > 0:
+			o.rest, o.body = o.body, nil
 		case len(o.texts) > 0:
 			o.rest, o.texts = o.texts, nil
 		case o.ponged:
@@ -263,6 +269,10 @@ func (o *outbox) view(kind int, text []byte) {
 // takeView makes the first waiting view the next thing to be sent.
 func (o *outbox) takeView() {
 	kind := bits.TrailingZeros16(o.shows)
-	o.rest = appendFrame(nil, finText, o.views[kind])
+	if text := o.views[kind]; len(text) < longView {
+		o.rest = appendFrame(nil, finText, text)
+	} else {
+		o.rest, o.body = appendHead(nil, finText, len(text)), text
+	}
 	o.view(kind, nil)
 }

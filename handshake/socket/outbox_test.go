@@ -201,6 +201,32 @@ func TestLargeView(t *testing.T) {
 	f.want(t, "text "+string(view), "binary meanwhile")
 }
 
+// A view goes whole and in its place however little the peer takes at a time, and a long one is not copied for each peer.
+func TestViewsInPieces(t *testing.T) {
+	for _, size := range []int{0, 1, 125, 126, longView - 1, longView, longView + 1, 70_000} {
+		for _, room := range []int{1, 2, 3, 5, longView} {
+			if size/room > 10_000 {
+				continue
+			}
+			o, f := &outbox{}, &fake{room: room}
+			view := bytes.Repeat([]byte("v"), size)
+			o.view(0, view)
+			o.flush(0, f)
+			if long := len(o.body) > 0 && &o.body[0] == &view[0]; long != (size >= longView && room < 4) && room < 4 {
+				t.Errorf("%d bytes: the rest is the same bytes: %v", size, long)
+			}
+			o.audio(0, nil, []byte("meanwhile"))
+			o.view(1, []byte("next"))
+			o.pong, o.ponged = []byte("p"), true
+			for !o.empty() {
+				f.room = room
+				o.flush(0, f)
+			}
+			f.want(t, "text "+string(view), "pong p", "binary meanwhile", "text next")
+		}
+	}
+}
+
 func TestRepliesAreBounded(t *testing.T) {
 	o, f := &outbox{}, &fake{room: -1}
 	n := 0

@@ -27,7 +27,11 @@ func (h *Hub) relate() error {
 		names := h.standing.Names()
 		h.domains.Store(&names)
 	}
-	if h.standing.Revision() == 0 { // nothing was ever declared
+	if h.standing.Empty() {
+		if h.undeclared = nil; h.declared != nil {
+			h.declared = nil
+			h.compiler.SetDeclared(nil)
+		}
 		return nil
 	}
 	t := &h.declarations

@@ -38,9 +38,9 @@ const (
 	idleFlush = 5 * time.Second // between the same while nobody is on the network
 
 	gap      = 2 * time.Millisecond // at least, between two turns
-	rest     = 4                    // a turn is followed by this many times its own length of quiet, at most by Flush
+	rest     = 4                    // a turn is followed by this many times its own length of quiet, its rosters once, at most by Flush
 	lookTime = 2 * time.Millisecond // of one turn, for reading what players see, or as much as all else in the last one
-	tellTime = 5 * time.Millisecond // of one turn, for rosters
+	tellTime = 5 * time.Millisecond // of one turn, for rosters, or as much as all else in the last one
 
 	tellAgain = 5 * time.Millisecond   // between looks whether a roster has left
 	tellSoon  = 100 * time.Millisecond // in which it is expected to; after that a flush looks
@@ -178,7 +178,8 @@ type Hub struct {
 	members  []*Member
 	byID     map[uuid.UUID]*Member
 	players  []*world.Player // who was on the proxy in the last turn
-	took     time.Duration   // the last turn, without the looks
+	took     time.Duration   // the last turn, without the looks and the rosters
+	sending  time.Duration   // of the rosters in the last turn or flush
 	poses    int             // members with pose
 	near     surroundings
 
@@ -345,7 +346,7 @@ func (h *Hub) Run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(min(max(gap, rest*time.Since(begun)), Flush)):
+		case <-time.After(min(max(gap, h.sending+rest*(time.Since(begun)-h.sending)), Flush)):
 		}
 	}
 }
@@ -385,7 +386,8 @@ func (h *Hub) turn(now time.Time) (next time.Duration) {
 		}
 	}
 	looked := time.Since(looks)
-	defer func() { h.took = time.Since(begun) - looked }()
+	h.sending = 0
+	defer func() { h.took = time.Since(begun) - looked - h.sending }()
 	for _, due := range []time.Time{h.judge(now), h.groups.Expire(now)} {
 		if !due.IsZero() {
 			next = sooner(next, max(due.Sub(now), soon))

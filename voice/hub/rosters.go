@@ -7,47 +7,50 @@ import (
 	"github.com/earshot-mc/earshot/voice/roster"
 )
 
-// fitAgain is after how long it is looked again who has room in a roster that has not room for all: they walk about.
-const fitAgain = 10 * time.Second
-
 // showRosters sends new rosters to those who need and may have one. It tells whether there was time for all.
 func (h *Hub) showRosters(now time.Time, flush bool) (all bool) {
 	begun, version := time.Now(), h.book.Version()
+	defer func() { h.sending = time.Since(begun) }()
 	for i, m := range h.members {
-		if m.copy.Fresh(version, m.View()) && !(m.cut && now.Sub(m.rosterAt) >= fitAgain) || !m.copy.Due(now, flush) {
+		if m.copy.Fresh(version, m.View()) && !m.cut || !m.copy.Due(now, flush) {
 			continue
 		}
 		if m.telling && m.wants.Changes && m.client.Waits() {
 			continue // tell looks again soon, the flush later
 		}
-		if i%16 == 15 && time.Since(begun) > tellTime {
+		if i%16 == 15 && time.Since(begun) > max(tellTime, h.took) {
 			return false // who has one is fresh now, so that the others come first
 		}
 		form := roster.Lines
 		if m.wants.Changes {
 			form = roster.Revisions
 		}
-		s := h.book.Snapshot(m.Sees())
-		if m.cut = s.Size(form) > form.Most; m.cut {
-			s = h.book.Snapshot(h.fit(m, form))
+		who, most := m.Sees(), form.Most
+		if m.copy.Empty() {
+			most = roster.First
+		}
+		s := h.book.Snapshot(who)
+		if m.cut = s.Size(form) > most; m.cut {
+			who = h.fit(m, form, most)
+			s = h.book.Snapshot(who)
 		}
 		if m.copy.Take(s, m.wants.Status, form, version, m.View(), now) {
 			m.client.ShowRoster(s)
 			m.rosterAt = now
 		} else if m.cut {
-			m.rosterAt = now
+			m.copy.Again(now) // they walk about
 		}
-		h.compiler.Name(&m.Member)
+		h.compiler.Name(&m.Member, who)
 		m.telling = true
 	}
 	return true
 }
 
-// fit returns as many of those whom a member sees as a roster has room for: the member, who is in their group, who is
-// near, and then the others.
-func (h *Hub) fit(m *Member, form roster.Form) []uint64 {
+// fit returns as many of those whom a member sees as a roster of most bytes has room for: the member, who is in their
+// group, who is near, and then the others.
+func (h *Hub) fit(m *Member, form roster.Form, left int) []uint64 {
 	sees := m.Sees()
-	set, left := make([]uint64, len(sees)), form.Most
+	set := make([]uint64, len(sees))
 	add := func(slot int) {
 		word, bit := slot/64, uint64(1)<<(slot%64)
 		if word >= len(sees) || sees[word]&bit == 0 || set[word]&bit != 0 {

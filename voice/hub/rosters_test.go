@@ -73,6 +73,9 @@ func TestARosterHasABound(t *testing.T) {
 	}
 	anna := join(uuid.UUID{14: 1}, 0, c, false)
 	x.settle()
+	if n := c.shown[0].Size(roster.Lines); n > roster.First || len(c.shown) < 2 || c.shown[0].Len() < 400 {
+		t.Errorf("at first %d people in %d bytes; %d rosters in all", c.shown[0].Len(), n, len(c.shown))
+	}
 	last := c.shown[len(c.shown)-1]
 	if n := last.Size(roster.Lines); n > roster.Lines.Most || last.Len() < 470 || !anna.cut {
 		t.Fatalf("%d people in %d bytes, cut: %v", last.Len(), n, anna.cut)
@@ -95,7 +98,7 @@ func TestARosterHasABound(t *testing.T) {
 			m.Player.SetPose(&world.Pose{X: 3, Place: place})
 		}
 	}
-	x.now = x.now.Add(fitAgain)
+	x.now = x.now.Add(10 * time.Second)
 	x.settle()
 	if far == 0 || !has(x.ids[far]) {
 		t.Error("somebody who came near is not in it")

@@ -59,6 +59,11 @@ func (b *Book) Revision() uint64 {
 	return b.revisions + b.Domains.revision + b.Listens.revision + b.Edges.revision
 }
 
+// Empty tells whether nothing is declared.
+func (b *Book) Empty() bool {
+	return len(b.fixed.Domains)+len(b.fixed.Listens)+len(b.fixed.Edges)+len(b.Domains.records)+len(b.Listens.records)+len(b.Edges.records) == 0
+}
+
 // Domain is a standing domain.
 type Domain struct {
 	Name    string      `json:"name"`

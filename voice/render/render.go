@@ -49,11 +49,11 @@ func writeRoster(s *roster.Snapshot, withStatus bool) []byte {
 	return text
 }
 
-// Changes returns a roster of roster 2, to a reader who has a former one or, with nil, none. It is whole where that is
-// shorter.
+// Changes returns a roster of roster 2, to a reader who has a former one or, with nil, none. It is whole where much has
+// changed.
 func Changes(s, has *roster.Snapshot) []byte {
 	if has != nil {
-		if c := s.Since(has); len(c.Put)+len(c.Gone) < s.Len() {
+		if c := s.Since(has); !c.Many(s) {
 			return c.In(&lines, func() []byte {
 				text := line.AppendChangesHead(nil, false, line.Revision(has.Revision()), line.Revision(s.Revision()))
 				for _, e := range c.Put {

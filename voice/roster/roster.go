@@ -22,15 +22,19 @@ import (
 // pass is not bound by it, so that no change is lost.
 const Ration = 250 * time.Millisecond
 
-// Rate is how many bytes of rosters a reader gets in a second, on the average over a long time.
-const Rate = 64 << 10
+// Rate is how many bytes of rosters a reader gets in a second, on the average over some seconds.
+const Rate = 128 << 10
+
+// First is how many bytes the first roster of a reader has at most: when thousands come at once, each of them is told
+// soon of those around them.
+const First = 24 << 10
 
 // Form is what a reader gets of a roster: all of it each time, or what has changed. The sizes are those of text lines,
 // the only form that there is so far.
 type Form struct {
-	Most      int // bytes that a roster may have: what readers take
-	row, mark int // bytes of a row without the name, and of a mark that somebody is deafened, or has a tier
-	whole     bool
+	Most      int  // bytes that a roster may have: what readers take
+	row, mark int  // bytes of a row without the name, and of a mark that somebody is deafened, or has a tier
+	whole     bool // each time
 }
 
 // The forms. Lines end in three lists of UUIDs.
@@ -83,6 +87,9 @@ type Changes struct {
 	Put  []*Entry    // who is new, or is otherwise than before, in the order of slots
 	Gone []uuid.UUID // who is not there any more
 }
+
+// Many tells whether the changes are so many that a reader gets the whole snapshot instead, which others get as well.
+func (c *Changes) Many(of *Snapshot) bool { return 2*(len(c.Put)+len(c.Gone)) >= of.Len() }
 
 // Revision names who is in the snapshot and how they are: of one book, two snapshots of one revision hold the same. It
 // is not a count, which would tell a reader that somebody came whom they may not see.
@@ -244,9 +251,16 @@ type Copy struct {
 	has        bool
 	book, view uint64 // versions it was last compared at
 	sum        uint64
+	last       *Snapshot
 	at         time.Time // of the last sending
 	wait       time.Duration
 }
+
+// Again records that a reader's roster, for which others were too many, was compared and found to be the one that it has.
+func (c *Copy) Again(now time.Time) { c.at = now }
+
+// Empty tells whether the reader has nothing yet.
+func (c *Copy) Empty() bool { return !c.has }
 
 // Fresh tells whether the copy was compared with this version of the book and this version of its reader's sight, so
 // that there is nothing to do.
@@ -269,10 +283,11 @@ func (c *Copy) Take(s *Snapshot, status bool, f Form, book, view uint64, now tim
 	}
 	send = !c.has || c.sum != sum
 	if send {
-		if c.at, c.wait = now, 0; f.whole {
+		c.at, c.wait = now, 0
+		if f.whole || c.last == nil || s.Since(c.last).Many(s) {
 			c.wait = time.Duration(s.Size(f)) * time.Second / Rate
 		}
 	}
-	c.has, c.book, c.view, c.sum = true, book, view, sum
+	c.has, c.book, c.view, c.sum, c.last = true, book, view, sum, s
 	return send
 }

@@ -223,16 +223,18 @@ func TestRate(t *testing.T) {
 		seen[i/64] |= 1 << (i % 64)
 	}
 	for _, c := range []struct {
-		form Form
-		wait time.Duration
-	}{{Lines, 46 * 5120 * time.Second / Rate}, {Revisions, Ration}} {
+		form        Form
+		first, next time.Duration
+	}{{Lines, 46 * 5120 * time.Second / Rate, 46 * 5120 * time.Second / Rate}, {Revisions, 58 * 5120 * time.Second / Rate, 0}} {
 		var k Copy
-		k.Take(b.Snapshot(seen), true, c.form, b.Version(), 1, now)
-		for _, flush := range []bool{false, true} {
-			if k.Due(now.Add(c.wait-1), flush) != (flush && !c.form.whole) || !k.Due(now.Add(c.wait), flush) {
-				t.Errorf("not due after %v, flush %v", c.wait, flush)
+		for i, wait := range []time.Duration{c.first, c.next} {
+			b.Put(7, Person{ID: uuid.UUID{0: 7}, Name: "somebody", Deafened: i > 0}) // a mark more makes a list longer
+			k.Take(b.Snapshot(seen), true, c.form, b.Version(), 1, now)
+			if k.Due(now.Add(max(wait, Ration)-1), false) || wait > 0 && k.Due(now.Add(wait-1), true) || !k.Due(now.Add(max(wait, Ration)+time.Millisecond), false) || !k.Due(now.Add(wait+time.Millisecond), true) {
+				t.Errorf("roster %d of %+v is not followed by another one after %v", i, c.form, wait)
 			}
 		}
+		b.Put(7, Person{ID: uuid.UUID{0: 7}, Name: "somebody"})
 	}
 }
 

@@ -253,7 +253,7 @@ func TestNoAllocationPerChannelFrame(t *testing.T) {
 	}
 	r.turn()
 	for _, m := range all {
-		r.c.Name(m)
+		r.c.Name(m, m.Sees())
 		r.c.Tell(m)
 	}
 	r.turn()

@@ -384,8 +384,9 @@ func (c *Compiler) Around(m, o *Member) bool {
 // has a negative one.
 func (m *Member) Slot() int { return int(m.slot.Load()) - 1 }
 
-// Name records that a roster is on its way to the member which names everybody in its [Member.Sees].
-func (c *Compiler) Name(m *Member) { copy(m.named, m.sees) }
+// Name records that a roster is on its way to the member which names those in the slots of a set, some or all of its
+// [Member.Sees].
+func (c *Compiler) Name(m *Member, who []uint64) { copy(m.named, who) }
 
 // Tell records that the roster of the last [Compiler.Name] has reached the member. It tells whether that opens any
 // route; the next Compile has it.

@@ -85,7 +85,7 @@ func (r *room) meet(all ...*person) {
 
 // tell sends p a roster, as far as routes go.
 func (r *room) tell(p *person) bool {
-	r.c.Name(p.Member)
+	r.c.Name(p.Member, p.Member.Sees())
 	return r.c.Tell(p.Member)
 }
 
@@ -287,7 +287,7 @@ func TestUntoldHearNothing(t *testing.T) {
 	r.hears(d)
 
 	// What a roster on its way names is who there was when it was made.
-	r.c.Name(b.Member)
+	r.c.Name(b.Member, b.Member.Sees())
 	e := r.join(4, 0)
 	b.Player.Show(e.Player.ID)
 	r.turn()
@@ -295,7 +295,7 @@ func TestUntoldHearNothing(t *testing.T) {
 	r.turn()
 	r.hears(d, b)
 	r.hears(e)
-	r.c.Name(b.Member)
+	r.c.Name(b.Member, b.Member.Sees())
 	r.c.Drop(e.Member)
 	f := r.join(5, 0) // in e's slot
 	b.Player.Show(f.Player.ID)
@@ -306,7 +306,7 @@ func TestUntoldHearNothing(t *testing.T) {
 
 	// Nor does it count for somebody who was hidden while it was on its way.
 	f.Player.Show(b.Player.ID) // who sees and is not seen has vanished
-	r.c.Name(b.Member)
+	r.c.Name(b.Member, b.Member.Sees())
 	b.Player.Hide(f.Player.ID)
 	r.turn()
 	b.Player.Show(f.Player.ID)
@@ -645,7 +645,7 @@ func crowd(t testing.TB, n, g int) (*room, []*Member) {
 	}
 	r.turn()
 	for _, m := range all {
-		r.c.Name(m)
+		r.c.Name(m, m.Sees())
 		r.c.Tell(m)
 	}
 	r.turn()

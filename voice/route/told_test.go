@@ -23,7 +23,7 @@ func TestDeclaredRoutesWaitAndRevokedOnesDoNot(t *testing.T) {
 	r.hears(alice) // published, not told
 	declared(alice, bob)
 	r.hears(alice) // nor by another turn
-	r.c.Name(bob.Member)
+	r.c.Name(bob.Member, bob.Member.Sees())
 	declared(alice, bob)
 	r.hears(alice) // the roster is on its way
 	if !r.c.Tell(bob.Member) {
@@ -151,7 +151,7 @@ func TestAgainstTheHistory(t *testing.T) {
 				r.settle()
 				for !r.c.Look(1 << 30) {
 				}
-				r.c.Name(p.Member)
+				r.c.Name(p.Member, p.Member.Sees())
 				h := of[p]
 				h.look(all, p, step)
 				h.sent = maps.Clone(h.shown)

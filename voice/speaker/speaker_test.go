@@ -99,7 +99,7 @@ func (h *house) turn() {
 // meet tells everybody of everybody, so that they may hear each other.
 func (h *house) meet(all ...*ear) {
 	for _, e := range all {
-		h.comp.Name(e.Member)
+		h.comp.Name(e.Member, e.Member.Sees())
 		h.comp.Tell(e.Member)
 	}
 	h.turn()
