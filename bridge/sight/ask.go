@@ -31,6 +31,41 @@ func (s *Session) EachShownTo(visit func(other *Session, apart bool)) {
 	})
 }
 
+// Knows tells whether the session's player may know about the other, wherever they are: it is shown that one, or everybody
+// may know about that one and it is not blind to them.
+func (s *Session) Knows(other *Session) bool {
+	knows := other.Public()
+	s.read(func(v *server, q *seat) {
+		if o := other.seated.Load(); o != nil && o.v == v {
+			knows = q.shown.has(o.slot) || knows && !o.hiddenFrom(q)
+		}
+	})
+	return knows
+}
+
+// hiddenFrom tells whether somebody is blind to the player, and does not know of it.
+func (t *seat) hiddenFrom(l *seat) bool { return t.veil != nil && t.veil.from.has(l.slot) }
+
+// EachHidden calls visit for everybody to whom the session's player is blind: whatever others are shown, it does not know of them.
+func (s *Session) EachHidden(visit func(other *Session)) {
+	s.read(func(v *server, q *seat) {
+		for _, t := range v.veiled {
+			if v.seats[t.slot] == t && t.hiddenFrom(q) {
+				visit(t.Session)
+			}
+		}
+	})
+}
+
+// EachHiddenFrom calls visit for everybody who is blind to the session's player.
+func (s *Session) EachHiddenFrom(visit func(other *Session)) {
+	s.read(func(v *server, q *seat) {
+		if q.veil != nil {
+			q.veil.from.each(func(l int) { visit(v.seats[l].Session) })
+		}
+	})
+}
+
 // Cause is the subject of a [Why].
 type Cause uint8
 

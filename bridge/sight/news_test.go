@@ -144,6 +144,15 @@ func (c *crowd) consistent() {
 					c.t.Fatalf("%s and %s: one side says something else", q.Name, o.Name)
 				}
 			}
+			listed := 0
+			for _, o := range v.seats {
+				if o != nil && o.entryOf.has(q.slot) {
+					listed++
+				}
+			}
+			if int(q.listedBy) != listed {
+				c.t.Fatalf("%d have an entry of %s, and it counts %d", listed, q.Name, q.listedBy)
+			}
 			for _, b := range q.odd {
 				if v.seats[b.slot] == nil {
 					c.t.Fatalf("%s has a body of nobody", q.Name)

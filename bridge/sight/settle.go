@@ -103,7 +103,7 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 		if q.parting = v.seats[q.slot] == q && !q.in; q.parting { // it is told when it is there
 			return false
 		}
-		if world := q.World(); v.seats[q.slot] == q && q.reported != world {
+		if world := q.located.Load(); v.seats[q.slot] == q && (q.reported == nil || *q.reported != *world) {
 			q.reported = world
 			changed = true
 			*parted = append(*parted, q.Session)
@@ -180,9 +180,7 @@ func (v *server) row(l *seat, now time.Time, due func(time.Time)) (changed bool)
 				o.shownTo.del(l.slot)
 			}
 			l.note(o.Session)
-			if o.byEntry || o.hasBody(l.slot) { // or the player is no witness
-				v.suspect(o)
-			}
+			v.suspect(o)
 		}
 		shown[i] = is
 	}
@@ -211,140 +209,6 @@ func (v *server) clashes(l *seat, now time.Time, due func(time.Time)) {
 		if t := v.seats[b.slot]; b.stay == t.stay {
 			look(t)
 		}
-	}
-}
-
-// testify finds whether a player testifies, and to whom: in one place for a while, and shown somebody else about whom
-// it testifies.
-func (v *server) testify(q *seat, now time.Time) {
-	settled := q.in && now.Sub(q.movedAt) >= Settled
-	many := settled && (q.count > 1 || v.small)
-	one := settled && !many && q.count == 1
-	if many == v.witness.has(q.slot) && one == v.narrow.has(q.slot) {
-		return
-	}
-	v.witness.del(q.slot)
-	v.narrow.del(q.slot)
-	switch {
-	case many:
-		v.witness.add(q.slot)
-	case one:
-		v.narrow.add(q.slot)
-	}
-	v.testified = true
-	for _, t := range q.seenBy {
-		v.suspect(v.seats[t])
-	}
-}
-
-// judge finds the players who have vanished: of those they see, at least half are not shown them.
-func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
-	if small := v.n < 3; small != v.small {
-		v.small = small
-		for _, q := range v.seats {
-			if q != nil {
-				v.testify(q, now)
-			}
-		}
-	}
-	v.settling = slices.DeleteFunc(v.settling, func(q *seat) bool {
-		if q.settling = v.seats[q.slot] == q && q.in; !q.settling {
-			return true
-		}
-		v.testify(q, now)
-		if at := q.movedAt.Add(Settled); now.Before(at) {
-			due(at)
-		} else {
-			q.settling = false
-		}
-		return !q.settling
-	})
-	if v.testified {
-		v.testified = false
-		for _, q := range v.seats {
-			if q != nil && q.byEntry {
-				v.suspect(q)
-			}
-		}
-	}
-	v.suspected = slices.DeleteFunc(v.suspected, func(t *seat) bool {
-		if t.suspected = false; v.seats[t.slot] != t || !t.in {
-			return true
-		}
-		t.witnesses, t.blind, t.byEntry = 0, 0, false
-		if v.rule.Mode != Everyone {
-			if v.rule.Mode == Seen {
-				v.askBodies(t)
-			}
-			if t.witnesses == 0 {
-				t.byEntry = true
-				t.ask(t.entryOf, v.witness, v.narrow)
-			}
-		}
-		public := true
-		switch {
-		case v.rule.Mode == Everyone:
-		case t.witnesses > 0:
-			t.verdict, t.judged = 2*t.blind >= t.witnesses, true
-			public = !t.verdict
-		case t.judged:
-			public = !t.verdict
-		case now.Sub(t.loginAt) < Settled: // nobody can tell yet
-			public = t.known()
-			t.suspected = true
-			due(t.loginAt.Add(Settled))
-		case !t.known() && v.awaits(t): // nor now
-			public = false
-			t.suspected = true
-		}
-		if t.reveal(public) {
-			changed = true
-		}
-		return !t.suspected
-	})
-	return changed
-}
-
-// known tells whether somebody is shown the player, or everybody may know about them.
-func (t *seat) known() bool {
-	return t.public.Load() || slices.ContainsFunc(t.shownTo, func(word uint64) bool { return word != 0 })
-}
-
-// awaits tells whether a player whom this one sees has just come there, and may soon be a witness.
-func (v *server) awaits(t *seat) bool {
-	return slices.ContainsFunc(v.settling, func(w *seat) bool { return w != t && (t.entryOf.has(w.slot) || t.hasBody(w.slot)) })
-}
-
-func (v *server) askBodies(t *seat) {
-	if len(t.odd) > 0 { // several may be of one
-		whom := v.blank()
-		for _, w := range t.bodies {
-			whom.add(int(w))
-		}
-		for _, b := range t.odd {
-			whom.add(int(b.slot))
-		}
-		t.ask(whom, v.witness, v.narrow)
-		return
-	}
-	for _, w := range t.bodies {
-		at, bit := w/64, uint64(1)<<(w%64)
-		shown := t.shownTo[at]
-		if (v.witness[at]|v.narrow[at]&^shown)&bit == 0 {
-			continue
-		}
-		t.witnesses++
-		if shown&bit == 0 {
-			t.blind++
-		}
-	}
-}
-
-func (t *seat) ask(whom, witness, narrow set) {
-	for i, w := range whom {
-		w &= witness[i] | narrow[i]&^t.shownTo[i]
-		t.witnesses += int32(bits.OnesCount64(w))
-		t.blind += int32(bits.OnesCount64(w &^ t.shownTo[i]))
 	}
 }
 

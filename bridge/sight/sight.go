@@ -2,8 +2,9 @@
 // their players anyway: entries of the player list, bodies, ages and seeds of worlds.
 //
 // T is shown to L while L has a body or an entry of T. They are in one place if server and world have one name and
-// nothing tells the worlds apart; a body of one in the other's world is the better witness. A player who sees without
-// being seen has vanished.
+// nothing tells the worlds apart; a body of one in the other's world is the better witness, also of the world of a client
+// that is told no names of worlds. A player who sees without being seen has vanished; vanish.go says what else looks like
+// that.
 //
 // The taps (the methods of [Session]) note bits under the lock of one server and return. [Network.Settle], a turn,
 // works out the consequences, for changed rows and for doubts whose time is up.
@@ -206,14 +207,16 @@ type seat struct {
 	sentAt  time.Time // when
 
 	dead, spectator  bool
-	had              bool  // it was sent a player's body in this server's time
-	verdict, judged  bool  // vanished, as last found; found by witnesses here
-	byEntry          bool  // only players in its list are its witnesses, for want of bodies
-	whole            bool  // the reader of the news has to read everything
-	at               int32 // part of the world
-	reported         World // as told by Settle
+	had              bool   // it was sent a player's body in this server's time
+	verdict, judged  bool   // vanished, as last found; found by witnesses here
+	offList          bool   // lists tell nothing about it: some have its body and no entry
+	byEntry          bool   // only players in its list are its witnesses, for want of bodies
+	whole            bool   // the reader of the news has to read everything
+	at               int32  // part of the world
+	reported         *World // as told by Settle
 	witnesses, blind int32
 	count            int32     // of shown
+	listedBy         int32     // how many have an entry of it
 	changedAt        time.Time // of dead and spectator
 	seed             int64
 	age              int64
@@ -229,9 +232,11 @@ type seat struct {
 	taken, apart   set // nil: nobody. Without their bodies; elsewhere in a world of the same name
 	bodies         few // bodies that the server shows now: by the present entity id and stay
 	odd            []body
-	seenBy         few     // players who have its body, odd or not
-	oneWay         few     // players with an entry and no body, who have this one's body
-	gone           []doubt // sorted by slot
+	seenBy         few           // players who have its body, odd or not
+	oneWay         few           // players with an entry and no body, who have this one's body
+	gone           []doubt       // sorted by slot
+	veil           *veil         // nil: it is hidden from nobody it sees
+	bare           time.Duration // since when some have its body and no entry, from when the server is known; 0: nobody
 }
 
 // body is an entity that is a player by the UUID alone, or was one in a former stay.
@@ -372,8 +377,11 @@ type server struct {
 
 	// By slot: players who testify to everybody, and those who testify only to players whom nobody else is shown.
 	witness, narrow set
+	open, reads     set  // whose eyes are open; whose list tells of others, besides
 	testified       bool // one of these has changed since the last turn
-	small           bool // two players at most, who both testify
+	small           bool // two players at most besides the vanished, who both testify
+	firm            int  // how many have been vanished for a while
+	veiled          []*seat
 	scratch, none   set
 
 	lost   map[pair]loss
@@ -818,7 +826,7 @@ func (v *server) sit(s *Session, id uuid.UUID) *seat {
 	for i, x := range q.sets() {
 		*x = backing[i*v.words : (i+1)*v.words : (i+1)*v.words]
 	}
-	for _, x := range []*set{&v.in, &v.witness, &v.narrow, &v.scratch, &v.none} {
+	for _, x := range []*set{&v.in, &v.witness, &v.narrow, &v.open, &v.reads, &v.scratch, &v.none} {
 		x.grow(v.words)
 	}
 	v.n++
@@ -854,6 +862,10 @@ func (v *server) rise(q *seat) {
 			delete(m, id)
 		}
 	}
+	q.entryOf.each(func(t int) { v.seats[t].listedBy-- })
+	if q.veil != nil { // whoever has read from whom the player is hidden
+		q.net.news.reveal(q.Session)
+	}
 	drop(v.byS, q.s)
 	drop(v.byP, q.P)
 	for _, id := range []uuid.UUID{q.s, q.P} {
@@ -887,8 +899,9 @@ func (v *server) rise(q *seat) {
 	if v.witness.has(q.slot) || v.narrow.has(q.slot) {
 		v.testified = true
 	}
-	v.witness.del(q.slot)
-	v.narrow.del(q.slot)
+	for _, x := range []set{v.witness, v.narrow, v.open, v.reads} {
+		x.del(q.slot)
+	}
 	for _, o := range v.seats {
 		if o == nil {
 			continue
@@ -906,6 +919,11 @@ func (v *server) rise(q *seat) {
 		o.apart.del(q.slot)
 		o.oneWay.del(q.slot)
 		o.believe(q.slot)
+		if o.veil != nil && o.veil.from.has(q.slot) {
+			o.veil.from.del(q.slot)
+			o.net.news.reveal(o.Session)
+			v.suspect(o)
+		}
 	}
 	v.forget(func(p pair) bool { return p.has(q.slot) })
 	for i := range v.recent {
@@ -1057,6 +1075,7 @@ func (v *server) listed(l *seat, t int) (poke bool) {
 		return false
 	}
 	l.entryOf.add(t)
+	v.seats[t].listedBy++
 	l.taken.del(t)
 	delete(v.asym, of(l.slot, t))
 	v.mark(l)
@@ -1064,7 +1083,10 @@ func (v *server) listed(l *seat, t int) (poke bool) {
 }
 
 func (v *server) unlisted(l *seat, t int) (poke bool) {
-	l.entryOf.del(t)
+	if l.entryOf.has(t) {
+		l.entryOf.del(t)
+		v.seats[t].listedBy--
+	}
 	delete(v.lost, of(l.slot, t))
 	v.mark(l)
 	return v.doubt(l, t, time.Now())
@@ -1410,7 +1432,7 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 	v.unpart(q)
 	q.world, q.told, q.seed, q.ageAt = world, world, seed, time.Time{}
 	v.assign(q)
-	q.reported = q.World() // whoever has said that it enters asks where that is
+	q.reported = q.located.Load() // whoever has said that it enters asks where that is
 	v.mark(q)
 }
 

@@ -16,6 +16,18 @@ func (p *Player) EachShownTo(visit func(other *Player, apart bool)) {
 	p.Sight.EachShownTo(func(o *sight.Session, apart bool) { visit(o.Self.(*Player), apart) })
 }
 
+// EachHidden calls visit for everybody whom the player must not know about although everybody else may. visit must not ask for
+// anybody's sight.
+func (p *Player) EachHidden(visit func(other *Player)) {
+	p.Sight.EachHidden(func(o *sight.Session) { visit(o.Self.(*Player)) })
+}
+
+// EachHiddenFrom calls visit for everybody who must not know about the player although everybody else may. visit must not ask for
+// anybody's sight.
+func (p *Player) EachHiddenFrom(visit func(other *Player)) {
+	p.Sight.EachHiddenFrom(func(o *sight.Session) { visit(o.Self.(*Player)) })
+}
+
 // EachNews calls visit for everybody whose state for the player may have changed since the last call: shown or not,
 // apart or not. With whole that is too much to say: [Player.EachShown] has everybody. visit must not ask for anybody's
 // sight.

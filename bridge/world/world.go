@@ -155,7 +155,7 @@ func (p *Player) Sees(other *Player) bool {
 }
 
 // Knows tells whether the player may know about the other, wherever they are.
-func (p *Player) Knows(other *Player) bool { return other.Sight.Public() || p.Sees(other) }
+func (p *Player) Knows(other *Player) bool { return p.Sight.Knows(other.Sight) }
 
 // Show adds players to the list that the player's client has, by the UUIDs that the server uses.
 func (p *Player) Show(ids ...uuid.UUID) { p.Sight.Show(ids...) }
@@ -274,8 +274,8 @@ func (r *Registry) NextSight() *Player {
 	return nil
 }
 
-// Revealed calls visit for every player who has become known to everybody since the last call, or no longer is. It
-// serves one reader, and must not call the registry.
+// Revealed calls visit for every player who has become known to everybody since the last call, or no longer is, or is
+// hidden from others than before: see [Player.EachHiddenFrom]. It serves one reader, and must not call the registry.
 func (r *Registry) Revealed(visit func(*Player)) {
 	r.sights.Revealed(func(s *sight.Session) { visit(s.Self.(*Player)) })
 }

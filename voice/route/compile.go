@@ -51,7 +51,8 @@ type Compiler struct {
 	reg     *world.Registry
 
 	public   set   // members whom everybody may know about, as of Reveal
-	fresh    []int // slots in which public may be wrong
+	veiled   set   // members hidden from somebody all the same
+	fresh    []int // slots in which these may be wrong
 	groups   Groups
 	declared *relation.Table
 
@@ -157,14 +158,20 @@ func (c *Compiler) Add(m *Member) {
 		*s = make(set, c.words)
 	}
 	for len(c.public) < c.words {
-		c.public = append(c.public, 0)
+		c.public, c.veiled = append(c.public, 0), append(c.veiled, 0)
 	}
 	m.Player.Seat = slot + 1
+	m.slot.Store(int32(slot) + 1)
 	m.Player.LookAgain() // a Look reads what it is shown
 	c.epochs++
 	m.epoch = c.epochs
-	copy(m.sees, c.public)
-	m.sees.add(slot)
+	m.Player.EachHidden(func(p *world.Player) {
+		if o := c.member(p); o != nil {
+			o.hiddenFrom.add(slot)
+			c.veiled.add(o.Slot())
+		}
+	})
+	c.resee(m)
 	m.view++
 	m.Player.EachShownTo(func(p *world.Player, apart bool) { // earlier members' sights go on
 		if o := c.member(p); o != nil {
@@ -172,7 +179,6 @@ func (c *Compiler) Add(m *Member) {
 		}
 	})
 	c.fresh = append(c.fresh, slot)
-	m.slot.Store(int32(slot) + 1)
 }
 
 // member returns a player's member, nil without voice.
@@ -198,12 +204,13 @@ func (c *Compiler) Drop(m *Member) {
 	c.members[slot] = nil
 	m.Player.Seat = 0
 	c.public.del(slot)
+	c.veiled.del(slot)
 	c.free = append(c.free, slot)
 	for _, o := range c.members {
 		if o == nil {
 			continue
 		}
-		for _, s := range [...]set{o.shown, o.shownTo, o.close, o.closeTo} {
+		for _, s := range [...]set{o.shown, o.shownTo, o.close, o.closeTo, o.hiddenFrom} {
 			s.del(slot)
 		}
 		if o.sees.has(slot) {
@@ -216,8 +223,8 @@ func (c *Compiler) Drop(m *Member) {
 	}
 }
 
-func (m *Member) sets() [8]*set {
-	return [...]*set{&m.sees, &m.named, &m.told, &m.heard, &m.shown, &m.shownTo, &m.close, &m.closeTo}
+func (m *Member) sets() [9]*set {
+	return [...]*set{&m.sees, &m.named, &m.told, &m.heard, &m.shown, &m.shownTo, &m.close, &m.closeTo, &m.hiddenFrom}
 }
 
 // SetDeafened sets whether the member wants to hear. Streams to it begin again either way.
@@ -234,15 +241,17 @@ func (c *Compiler) SetTier(m *Member, t talk.Tier) { m.tier, m.again, c.anew = t
 // SetPolicy changes the settings.
 func (c *Compiler) SetPolicy(p Policy) { c.policy, c.all = p, true }
 
-// Reveal reads who is public: whom everybody may know about, wherever they are.
+// Reveal reads who is public: whom everybody may know about, wherever they are, but for those they are hidden from.
 func (c *Compiler) Reveal() {
 	c.reg.Revealed(func(p *world.Player) { c.fresh = append(c.fresh, p.Seat-1) })
 	c.fresh = slices.DeleteFunc(c.fresh, func(slot int) bool {
-		if slot < 0 || slot >= len(c.members) || c.members[slot] == nil || c.members[slot].Player.Sight.Public() == c.public.has(slot) {
+		if slot < 0 || slot >= len(c.members) || c.members[slot] == nil {
 			return true
 		}
-		c.public[slot/64] ^= 1 << (slot % 64)
-		return false
+		public := c.members[slot].Player.Sight.Public()
+		same := public == c.public.has(slot)
+		c.public.put(slot, public)
+		return !c.veil(c.members[slot]) && same
 	})
 	for _, m := range c.members {
 		switch {
@@ -256,6 +265,21 @@ func (c *Compiler) Reveal() {
 		}
 	}
 	c.fresh = c.fresh[:0]
+}
+
+// veil reads from whom a member is hidden, and tells whether that has changed.
+func (c *Compiler) veil(m *Member) (changed bool) {
+	from := c.blank(c.walked[0])
+	c.walked[0] = from
+	m.Player.EachHiddenFrom(func(p *world.Player) {
+		if c.member(p) != nil {
+			from.add(p.Seat - 1)
+		}
+	})
+	changed = !slices.Equal(m.hiddenFrom, from)
+	copy(m.hiddenFrom, from)
+	c.veiled.put(m.Slot(), !from.empty())
+	return changed
 }
 
 // Look reads again whom the players are shown, for at most so many players with a change, and tells whether that was
@@ -323,7 +347,7 @@ func (c *Compiler) look(m *Member) {
 
 // reseeOne works out again whether a member may know about the one in a slot.
 func (c *Compiler) reseeOne(m *Member, slot int) {
-	now := m.shown.has(slot) || c.public.has(slot) || slot == m.Slot()
+	now := m.shown.has(slot) || c.public.has(slot) && !c.members[slot].hiddenFrom.has(m.Slot()) || slot == m.Slot()
 	if now == m.sees.has(slot) {
 		return
 	}
@@ -344,6 +368,11 @@ func (c *Compiler) resee(m *Member) {
 	changed := false
 	for i := range m.sees {
 		now := m.shown[i] | c.public[i]
+		for veiled := now & c.veiled[i] &^ m.shown[i]; veiled != 0; veiled &= veiled - 1 {
+			if c.members[i*64+bits.TrailingZeros64(veiled)].hiddenFrom.has(m.Slot()) {
+				now &^= veiled & -veiled
+			}
+		}
 		if slot := m.Slot(); i == slot/64 {
 			now |= 1 << (slot % 64)
 		}

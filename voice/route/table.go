@@ -62,13 +62,14 @@ type Member struct {
 
 	epoch uint64 // differs whenever streams to this listener must be new ones
 	// sees holds the members that this one may know about, by talker's slot: those it is shown, all who have not
-	// vanished, and always itself. named and told are parts of it: the members named by the last roster made for it,
-	// and by the last one sent to it. heard is told seen from the other side: the members that have been told of this
-	// one, by listener's slot.
+	// vanished and are not hidden from it, and always itself. named and told are parts of it: the members named by the
+	// last roster made for it, and by the last one sent to it. heard is told seen from the other side: the members that
+	// have been told of this one, by listener's slot.
 	sees, named, told, heard set
 	// shown holds the members that this one is shown on its server, and close those of them that it may be in one place
 	// with. shownTo and closeTo are these from the other side.
 	shown, shownTo, close, closeTo set
+	hiddenFrom                     set    // members that must not know about this one although everybody may
 	view                           uint64 // counts the changes of sees
 	deafened                       bool
 	rights                         Rights
