@@ -103,8 +103,7 @@ func (v *server) settle(now time.Time, parted *[]*Session) (changed bool, next t
 		if q.parting = v.seats[q.slot] == q && !q.in; q.parting { // it is told when it is there
 			return false
 		}
-		if world := q.located.Load(); v.seats[q.slot] == q && (q.reported == nil || *q.reported != *world) {
-			q.reported = world
+		if v.seats[q.slot] == q {
 			changed = true
 			*parted = append(*parted, q.Session)
 		}

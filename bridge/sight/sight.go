@@ -115,6 +115,7 @@ type Network struct {
 // alias is the name under which players came to a server. It stays while any of them is there, and so does everything
 // known under it.
 type alias struct {
+	own     string // of the server
 	name    string
 	players int
 }
@@ -169,18 +170,18 @@ func (n *Network) name(server string) string {
 // Session is one player's connection. Its methods may be called from any goroutine.
 type Session struct {
 	Name string
-	P    uuid.UUID // as the proxy knows the player
-	Self any       // the owner's session
-	// ByNumber is whether the player's client is told the number of a dimension, and no name of its world, as before
-	// 1.16.
-	ByNumber bool
-	At       func() (x, y, z float64, known bool) // the player's place; must not block
-	Poke     func()                               // called when a turn has something to do; must not block
+	P    uuid.UUID                            // as the proxy knows the player
+	Self any                                  // the owner's session
+	At   func() (x, y, z float64, known bool) // the player's place; must not block
+	Poke func()                               // called when a turn has something to do; must not block
 
 	net     *Network
 	located atomic.Pointer[World]
 	public  atomic.Bool // not vanished, and known to be somewhere
 	seated  atomic.Pointer[seat]
+
+	// ByNumber is whether the player's client is told the number of a dimension, and no name of its world, as before 1.16.
+	ByNumber bool
 
 	waiting    atomic.Bool // among the news
 	prev, next *Session    // there
@@ -192,7 +193,7 @@ type Session struct {
 type seat struct {
 	*Session
 	v       *server
-	called  string // its own name
+	called  *alias // the server's own name
 	slot    int
 	s       uuid.UUID // as the server knows the player
 	e       int32     // its entity id there
@@ -202,22 +203,20 @@ type seat struct {
 	world   string    // where it is by all that is known
 	told    string    // as the server has named that to the client
 	loginAt time.Time
-	movedAt time.Time // of the last login, respawn or teleport
-	latest  int       // slot of who was last sent its body
-	sentAt  time.Time // when
+	movedAt time.Time     // of the last login, respawn or teleport
+	sent    time.Duration // when somebody was last sent its body, since the server is known; 0: never
 
 	dead, spectator  bool
-	had              bool   // it was sent a player's body in this server's time
-	verdict, judged  bool   // vanished, as last found; found by witnesses here
-	offList          bool   // lists tell nothing about it: some have its body and no entry
-	byEntry          bool   // only players in its list are its witnesses, for want of bodies
-	whole            bool   // the reader of the news has to read everything
-	at               int32  // part of the world
-	reported         *World // as told by Settle
+	had              bool  // it was sent a player's body in this server's time
+	verdict, judged  bool  // vanished, as last found; found by witnesses here
+	offList          bool  // lists tell nothing about it: some have its body and no entry
+	byEntry          bool  // only players in its list are its witnesses, for want of bodies
+	whole            bool  // the reader of the news has to read everything
+	at               int32 // part of the world
 	witnesses, blind int32
-	count            int32     // of shown
-	listedBy         int32     // how many have an entry of it
-	changedAt        time.Time // of dead and spectator
+	count            int32         // of shown
+	lists, listedBy  int32         // of how many it has an entry, and how many have one of it
+	changed          time.Duration // when dead or spectator did, since the server is known; 0: never
 	seed             int64
 	age              int64
 	ageAt            time.Time // zero: unknown in this stay
@@ -225,6 +224,7 @@ type seat struct {
 
 	// Whether it is in the server's list of this name.
 	dirty, doubting, settling, suspected, lopsided, parting bool
+	latest                                                  uint16 // slot of who was sent its body then
 
 	entries        set // by the server's list of UUIDs
 	entryOf        set // by slot: players with an entry
@@ -473,7 +473,7 @@ func (s *Session) Enter(name string, id uuid.UUID) {
 	called := name
 	name = n.name(name)
 	if n.called[called] == nil {
-		n.called[called] = &alias{name: name}
+		n.called[called] = &alias{own: called, name: name}
 	}
 	n.called[called].players++
 	v := n.servers[name]
@@ -487,7 +487,7 @@ func (s *Session) Enter(name string, id uuid.UUID) {
 	}
 	v.mu.Lock()
 	q := v.sit(s, id)
-	q.called = called
+	q.called = n.called[called]
 	s.seated.Store(q)
 	v.mu.Unlock()
 	if warn && n.Log != nil {
@@ -513,10 +513,10 @@ func (s *Session) Leave() {
 	empty := v.n == 0
 	s.seated.Store(nil)
 	v.mu.Unlock()
-	if a := n.called[q.called]; a.players > 1 {
+	if a := q.called; a.players > 1 {
 		a.players--
 	} else {
-		delete(n.called, q.called)
+		delete(n.called, a.own)
 	}
 	if empty { // a restart empties a server; its lessons end there
 		delete(n.servers, v.name)
@@ -673,9 +673,9 @@ func (s *Session) Teleported() {
 // Spectates says whether the player is a spectator. Others are not sent the bodies of spectators.
 func (s *Session) Spectates(on bool) {
 	now := time.Now()
-	s.tap(func(_ *server, q *seat) bool {
+	s.tap(func(v *server, q *seat) bool {
 		if q.spectator != on {
-			q.spectator, q.changedAt = on, now
+			q.spectator, q.changed = on, v.since(now)
 		}
 		return false
 	})
@@ -684,9 +684,9 @@ func (s *Session) Spectates(on bool) {
 // Dead says whether the player is dead. Others lose a dead player's body until the respawn.
 func (s *Session) Dead(on bool) {
 	now := time.Now()
-	s.tap(func(_ *server, q *seat) bool {
+	s.tap(func(v *server, q *seat) bool {
 		if q.dead != on {
-			q.dead, q.changedAt = on, now
+			q.dead, q.changed = on, v.since(now)
 		}
 		return false
 	})
@@ -912,6 +912,9 @@ func (v *server) rise(q *seat) {
 			o.note(q.Session)
 			v.mark(o)
 		}
+		if o.entryOf.has(q.slot) {
+			o.lists--
+		}
 		for _, x := range o.sets() {
 			x.del(q.slot)
 		}
@@ -948,6 +951,9 @@ func (v *server) forget(which func(pair) bool) {
 		}
 	}
 }
+
+// since is a time, never 0, since the server is known: a third as long as a time.
+func (v *server) since(t time.Time) time.Duration { return max(t.Sub(v.born), 1) }
 
 // mark has a turn work out a player's row.
 func (v *server) mark(q *seat) {
@@ -1075,6 +1081,7 @@ func (v *server) listed(l *seat, t int) (poke bool) {
 		return false
 	}
 	l.entryOf.add(t)
+	l.lists++
 	v.seats[t].listedBy++
 	l.taken.del(t)
 	delete(v.asym, of(l.slot, t))
@@ -1085,6 +1092,7 @@ func (v *server) listed(l *seat, t int) (poke bool) {
 func (v *server) unlisted(l *seat, t int) (poke bool) {
 	if l.entryOf.has(t) {
 		l.entryOf.del(t)
+		l.lists--
 		v.seats[t].listedBy--
 	}
 	delete(v.lost, of(l.slot, t))
@@ -1232,7 +1240,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 	known := l.hasBody(t.slot)
 	if v.byE[id] == t {
 		l.bodies.add(t.slot)
-		t.latest, t.sentAt = l.slot, now
+		t.latest, t.sent = uint16(l.slot), v.since(now)
 	} else if i, ok := l.oddly(id); !ok {
 		l.odd = slices.Insert(l.odd, i, body{id, uint16(t.slot), t.stay})
 	}
@@ -1256,8 +1264,8 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 
 // reason returns when something last happened to the player that makes bodies go and come.
 func (q *seat) reason() time.Time {
-	if q.changedAt.After(q.movedAt) {
-		return q.changedAt
+	if at := q.v.born.Add(q.changed); q.changed > 0 && at.After(q.movedAt) {
+		return at
 	}
 	return q.movedAt
 }
@@ -1388,7 +1396,7 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 		left(int(b.slot))
 	}
 	q.stay++
-	if l := v.seats[q.latest]; world != "" && l != nil && now.Sub(q.sentAt) <= ahead {
+	if l := v.seats[q.latest]; world != "" && l != nil && q.sent > 0 && v.since(now)-q.sent <= ahead {
 		if i, ok := l.oddly(q.e); ok && int(l.odd[i].slot) == q.slot { // it may well be the body in this world
 			l.odd = slices.Delete(l.odd, i, i+1)
 			l.bodies.add(q.slot)
@@ -1397,7 +1405,7 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 	}
 	v.moved(q, now)
 	if q.dead {
-		q.dead, q.changedAt = false, now
+		q.dead, q.changed = false, v.since(now)
 	}
 	q.taken = nil
 	if q.apart != nil {
@@ -1432,7 +1440,6 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 	v.unpart(q)
 	q.world, q.told, q.seed, q.ageAt = world, world, seed, time.Time{}
 	v.assign(q)
-	q.reported = q.located.Load() // whoever has said that it enters asks where that is
 	v.mark(q)
 }
 

@@ -43,7 +43,7 @@ func (v *server) testify(q *seat, now time.Time) {
 	many := settled && (q.count > 1 || v.small)
 	one := settled && !many && q.count == 1
 	open := q.in && (v.small || 2*int(q.count) >= max(int(q.listedBy), len(q.seenBy))-v.firm)
-	reads := open && (v.small || 2*q.entryOf.count() >= int(q.listedBy)-v.firm)
+	reads := open && (v.small || 2*int(q.lists) >= int(q.listedBy)-v.firm)
 	put := func(s set, on bool) {
 		if s.has(q.slot) != on {
 			s[q.slot/64] ^= 1 << (q.slot % 64)
@@ -119,9 +119,10 @@ func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
 // find finds whether a player has vanished, and from whom it is hidden. It stays suspected if that is to be asked again.
 func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool) {
 	t.witnesses, t.blind, t.byEntry = 0, 0, false
+	unseen := false
 	if v.rule.Mode != Everyone {
 		if v.rule.Mode == Seen {
-			v.askBodies(t)
+			unseen = v.askBodies(t)
 			v.askLists(t, now, due)
 		}
 		if t.witnesses == 0 && !t.offList {
@@ -130,7 +131,7 @@ func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool
 		}
 	}
 	half := t.witnesses > 0 && 2*t.blind >= t.witnesses
-	all, surely, changed := v.blindTo(t)
+	all, surely, changed := v.blindTo(t, unseen)
 	veiled := t.verdict && t.veil != nil && !t.veil.last.IsZero()
 	enough := func(blind int) bool { return blind > 0 && colleagues*blind >= t.shownTo.count() }
 	public := true
@@ -170,28 +171,32 @@ func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool
 	return t.reveal(public) || changed
 }
 
-// blindTo finds who is blind to a player, and how many of them count by now for all.
-func (v *server) blindTo(t *seat) (all, surely int, changed bool) {
-	whom := v.scratch
-	clear(whom)
-	if v.rule.Mode != Everyone {
-		copy(whom, t.entryOf)
+// blindTo finds who is blind to a player, and how many of them count by now for all. unseen is whether any may be among
+// those whose bodies it has.
+func (v *server) blindTo(t *seat, unseen bool) (all, surely int, changed bool) {
+	listed, shownTo, open := t.entryOf, t.shownTo[:len(t.entryOf)], v.open[:len(t.entryOf)]
+	if v.rule.Mode == Everyone {
+		listed = v.none
 	}
-	if v.rule.Mode == Seen {
+	var any uint64
+	for i, word := range listed {
+		any |= word &^ shownTo[i] & open[i]
+	}
+	if any == 0 && !unseen && t.veil == nil {
+		return 0, 0, false
+	}
+	whom := v.scratch
+	copy(whom, listed)
+	if unseen {
 		for _, w := range t.bodies {
-			whom[w/64] |= 1 << (w % 64)
+			whom.add(int(w))
 		}
 		for _, b := range t.odd {
 			whom.add(int(b.slot))
 		}
 	}
-	var any uint64
 	for i := range whom {
-		whom[i] &= v.in[i] &^ t.shownTo[i] & v.open[i]
-		any |= whom[i]
-	}
-	if any == 0 && t.veil == nil {
-		return 0, 0, false
+		whom[i] &= open[i] &^ shownTo[i]
 	}
 	if t.veil == nil {
 		t.veil = &veil{}
@@ -275,7 +280,7 @@ func (v *server) askLists(t *seat, now time.Time, due func(time.Time)) {
 		t.bare = 0
 		t.offList = t.offList && len(t.seenBy) == 0
 	case t.bare == 0:
-		t.bare = max(now.Sub(v.born), 1)
+		t.bare = v.since(now)
 		t.suspected = true
 		due(now.Add(Grace))
 	case now.Sub(v.born)-t.bare >= Grace:
@@ -296,7 +301,8 @@ func (v *server) awaits(t *seat) bool {
 	return slices.ContainsFunc(v.settling, func(w *seat) bool { return w != t && (t.entryOf.has(w.slot) || t.hasBody(w.slot)) })
 }
 
-func (v *server) askBodies(t *seat) {
+// askBodies asks those whose bodies a player has, and tells whether any of them may not be shown the player.
+func (v *server) askBodies(t *seat) (unseen bool) {
 	if len(t.odd) > 0 { // several may be of one
 		whom := v.blank()
 		for _, w := range t.bodies {
@@ -306,11 +312,12 @@ func (v *server) askBodies(t *seat) {
 			whom.add(int(b.slot))
 		}
 		t.ask(whom, v.witness, v.narrow)
-		return
+		return true
 	}
 	for _, w := range t.bodies {
 		at, bit := w/64, uint64(1)<<(w%64)
 		shown := t.shownTo[at]
+		unseen = unseen || shown&bit == 0
 		if (v.witness[at]|v.narrow[at]&^shown)&bit == 0 {
 			continue
 		}
@@ -319,6 +326,7 @@ func (v *server) askBodies(t *seat) {
 			t.blind++
 		}
 	}
+	return unseen
 }
 
 func (t *seat) ask(whom, witness, narrow set) {

@@ -180,6 +180,26 @@ func TestColleaguesUnveilNobody(t *testing.T) {
 	}
 }
 
+// Nor while those who may not see the one have only just come, and are no witnesses yet.
+func TestColleaguesUnveilNobodyToWhoHasJustCome(t *testing.T) {
+	for staff := 1; staff < 5; staff++ {
+		for others := 1; others <= 3; others++ {
+			bubble(t, func(c *crowd) {
+				x := newCast(c, staff, others)
+				comes := func(int) {
+					for _, p := range x.others {
+						p.Teleported()
+					}
+				}
+				comes(0)
+				x.comes(false)
+				x.hiddenFor(5*time.Second, "just come", comes)
+				x.hiddenFor(5*time.Second, "some time there", nil)
+			})
+		}
+	}
+}
+
 // The same with several who vanish one after the other, down to a last one who sees nobody.
 func TestSeveralVanish(t *testing.T) {
 	for mods := 2; mods <= 4; mods++ {
