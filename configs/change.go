@@ -11,7 +11,7 @@ import (
 )
 
 // restart lists the keys, or sections, whose changes wait for the next start. All others are in force with a reload.
-var restart = []string{"listen", "state"}
+var restart = []string{"listen", "state", "rcon.address"}
 
 // NeedsRestart tells whether a change of a key, given as its path, waits for the next start.
 func NeedsRestart(key string) bool {

@@ -62,6 +62,7 @@ func (l *Loaded) secrets(p *problems, dir string) {
 	read("forwarding.secret-file", &l.Forwarding.Secret, l.Forwarding.SecretFile)
 	read("state.password-file", &l.State.Password, l.State.PasswordFile)
 	read("state.token-file", &l.State.Token, l.State.TokenFile)
+	read("rcon.password-file", &l.RCON.Password, l.RCON.PasswordFile)
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		s := l.Servers[name]
 		read("servers."+name+".secret-file", &s.Secret, s.SecretFile)
@@ -105,6 +106,7 @@ func (l *Loaded) check(p *problems) {
 	l.checkStatus(p)
 	l.checkVoice(p)
 	l.checkNetworks(p)
+	l.checkRCON(p)
 	l.checkLimits(p)
 	l.checkTimeouts(p)
 	p.oneOf("log.level", l.Log.Level, "debug", "info", "warn", "error")

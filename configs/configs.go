@@ -44,6 +44,7 @@ type Config struct {
 	Proxy         ProxyProtocol     `yaml:"proxy-protocol"`
 	HTTPProxies   []string          `yaml:"http-proxies"` // of reverse proxies that name the client in a header
 	Admin         Admin             `yaml:"admin"`
+	RCON          RCON              `yaml:"rcon"`
 	Compression   Compression       `yaml:"compression"`
 	Limits        Limits            `yaml:"limits"`
 	Timeouts      Timeouts          `yaml:"timeouts"`

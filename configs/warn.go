@@ -48,7 +48,7 @@ func readable(file, what string) string {
 
 // secretsInside tells whether there are secrets in the configuration itself, in place of files of their own.
 func (c *Config) secretsInside() bool {
-	if c.Forwarding.Secret != "" || c.State.Password != "" || c.State.Token != "" || c.State.URL.String() != string(c.State.URL) {
+	if c.Forwarding.Secret != "" || c.State.Password != "" || c.State.Token != "" || c.RCON.Password != "" || c.State.URL.String() != string(c.State.URL) {
 		return true
 	}
 	for _, s := range c.Servers {

@@ -297,6 +297,7 @@ var readmeTests = map[string][]string{
 	"State that lasts":      {"TestStateLasts", "TestNamesOfThoseWhoLeft", "TestNothingAcknowledgedIsLost", "TestStateElsewhere", "TestMistakes", "TestDamagedState"},
 	"Backups of that":       {"TestDamagedState", "TestWhatIsLostAtTheEndIsListed"},
 	"From Go":               {"TestExplainIsWhatIsHeard", "TestAnotherKindOfClient"},
+	"RCON":                  {"TestRCON", "TestRCONIsOffByDefault", "TestNobodyCommandsWithoutThePassword", "TestGuessesAreSlow"},
 	"Watching it":           {"TestAnswers", "TestLog", "TestWhoMaySee", "TestUndecoded"},
 }
 

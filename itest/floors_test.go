@@ -37,7 +37,7 @@ var floors = map[string]int{
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
 	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/talker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3,
 
-	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/commands": 4,
+	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/rcon": 4, "bridge/commands": 4,
 
 	"bridge/network": 5,
 
@@ -76,6 +76,7 @@ var doors = map[string][]string{
 	"github.com/gopxl/beep/v2":            {"voice/soundfile"},
 	"github.com/Tnze/go-mc/chat":          {"bridge/commands"},
 	"github.com/Tnze/go-mc/nbt":           {},
+	"github.com/Tnze/go-mc/net":           {"bridge/rcon"},
 	"github.com/Tnze/go-mc/offline":       {"proxy/auth"},
 	"github.com/spf13/pflag":              {"cmd/earshot"},
 	"github.com/mtibben/confusables":      {"voice/group"},
@@ -132,6 +133,7 @@ var testsMay = map[string][]string{
 	"voice/talker":    {"bridge/sight"},
 	"bridge/track":    {"bridge/commands", "voice"}, // from the wire to the roster
 	"bridge/commands": {"itest/peer", "voice/route"},
+	"bridge/rcon":     {"itest/peer"},
 }
 
 // pkg is a package of the program as `go list` has it.

@@ -158,12 +158,27 @@ func New(cfg Config) (*Commands, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(cfg.Aliases)) {
 		if !slices.ContainsFunc(all, func(cmd command.Command[Source]) bool { return cmd.Name == name }) {
-			return nil, fmt.Errorf("aliases of %q: there is no such command", name)
+			stray := &StrayError{Name: name}
+			for _, cmd := range all {
+				stray.Commands = append(stray.Commands, cmd.Name)
+			}
+			return nil, stray
 		}
 	}
 	var err error
 	c.table, err = command.New[Source](names{c}, Namespaces(), append(all, cfg.Extra...)...)
 	return c, err
+}
+
+// StrayError is that of other names for a command that there is none of.
+type StrayError struct {
+	Name     string
+	Commands []string // that there are
+}
+
+// Error implements error.
+func (e *StrayError) Error() string {
+	return fmt.Sprintf("aliases of %q: there is no such command", e.Name)
 }
 
 // Nodes lists the permissions that any command or part of one needs, whether the configuration has that command or not.

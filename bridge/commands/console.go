@@ -190,15 +190,20 @@ func (c *Console) typed() (string, error) {
 }
 
 func (c *Console) execute(ctx context.Context, line string) {
+	c.commands().Line(ctx, console{c}, line)
+}
+
+// Line carries out a line as whoever runs the program types it: with or without a slash, help as well. It may wait as long
+// as what the command does; ctx ends it.
+func (c *Commands) Line(ctx context.Context, src Source, line string) {
 	line = strings.TrimPrefix(strings.TrimSpace(line), "/")
 	if line == "" {
 		return
 	}
-	now, src := c.commands(), console{c}
 	if name, topic, _ := strings.Cut(line, " "); isHelp(name) {
-		now.help(src, strings.TrimSpace(topic))
-	} else if !now.Execute(ctx, src, line) {
-		now.unknown(src, line)
+		c.help(src, strings.TrimSpace(topic))
+	} else if !c.Execute(ctx, src, line) {
+		c.unknown(src, line)
 	}
 }
 

@@ -72,15 +72,20 @@ func (h *hook) Serverbound(p proto.Packet, body []byte) session.Answer {
 	return session.Answer{}
 }
 
-// run carries a command out. A panic costs the command only.
+// run carries a command out.
 func (h *hook) run(text string) {
+	h.guard(h.src, text, func() { h.n.Commands().Execute(h.ctx, h.src, text) })
+}
+
+// guard has run carry out what src typed. A panic costs the command only.
+func (c *controller) guard(src commands.Source, text string, run func()) {
 	defer func() {
 		if v := recover(); v != nil {
-			h.log.Error("panic in a command", "by", h.src.Name(), "text", text, "panic", v, "stack", string(debug.Stack()))
-			h.src.Send(h.n.say(h.src.Locale(), "internal"))
+			c.log.Error("panic in a command", "by", src.Name(), "text", text, "panic", v, "stack", string(debug.Stack()))
+			src.Send(c.n.say(src.Locale(), "internal"))
 		}
 	}()
-	h.n.Commands().Execute(h.ctx, h.src, text)
+	run()
 }
 
 // Clientbound implements session.Hook.

@@ -54,7 +54,7 @@ session-server: nowhere
 	want := []string{
 		"earshot.yml:2: servers.lobby.forwarding: ", "earshot.yml:2: servers.lobby.visibility: ", "earshot.yml:4: status.icon: ", "earshot.yml:5: status.motd: ",
 		"earshot.yml:6: tls: cannot use the certificate: ", `earshot.yml:9: permissions.groups.staff.nodes: "*.x"`, `earshot.yml:9: permissions.groups.staff.nodes: "a..b"`,
-		"earshot.yml:9: permissions.groups.staff.parents: ", "earshot.yml:11: permissions.players.Ann.groups: ", "earshot.yml:12: commands.aliases: ",
+		"earshot.yml:9: permissions.groups.staff.parents: ", "earshot.yml:11: permissions.players.Ann.groups: ", `earshot.yml:12: commands.aliases: aliases of "glst": there is no such command; did you mean "glist"?`,
 		"earshot.yml:14: voice.spectators: ", `earshot.yml:15: voice.domains."a b": `, `earshot.yml:15: voice.domains.c: "Ann" is no UUID`,
 		`earshot.yml:17: hosts."a.b".icon: `, "earshot.yml:19: session-server: ",
 		"languages/de.yml:1: ping: ", "languages/de.yml:3: nothing: ", "versions/900.json: ",

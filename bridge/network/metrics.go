@@ -7,6 +7,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/invite"
+	"github.com/earshot-mc/earshot/bridge/rcon"
 	"github.com/earshot-mc/earshot/bridge/track"
 	"github.com/earshot-mc/earshot/proxy"
 	"github.com/earshot-mc/earshot/proxy/bungee"
@@ -123,6 +124,16 @@ func exportCommands(a *admin.Admin, c *command.Counters, m *bungee.Messages) {
 		"what", map[string]*atomic.Uint64{"changed": &c.Trees, "unwrapped": &c.Unwrapped, "blind": &c.Blind, "refused": &c.Refused})
 	counters("earshot_bungeecord_messages_total", "Servers' messages on BungeeCord's channel by outcome (label what): done, unreadable, refused, limited, unknown, lost.",
 		"what", map[string]*atomic.Uint64{"done": &m.Handled, "unreadable": &m.Malformed, "refused": &m.Refused, "limited": &m.Limited, "unknown": &m.Unknown, "lost": &m.Lost})
+}
+
+// exportRemote adds what RCON counts to /metrics, zeros where there is none.
+func exportRemote(a *admin.Admin, s *rcon.Server) {
+	if s == nil {
+		s = &rcon.Server{}
+	}
+	a.Gauge("earshot_rcon_connections", "RCON connections that are open.", func() float64 { return float64(s.Open()) })
+	a.Counter("earshot_rcon_logins_total", "RCON logins with the right password.", func() float64 { return float64(s.Logins.Load()) })
+	a.Counter("earshot_rcon_commands_total", "Commands given over RCON.", func() float64 { return float64(s.Commands.Load()) })
 }
 
 // exportServers adds the state of servers to /metrics.

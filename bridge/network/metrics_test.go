@@ -7,6 +7,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/invite"
+	"github.com/earshot-mc/earshot/bridge/rcon"
 	"github.com/earshot-mc/earshot/bridge/track"
 	"github.com/earshot-mc/earshot/proxy/bungee"
 	"github.com/earshot-mc/earshot/proxy/command"
@@ -22,6 +23,8 @@ func TestEveryCountIsShown(t *testing.T) {
 	pages := admin.New(nil, nil)
 	export(pages, &sessions, func() int { return 0 }, func() voice.Stats { return voice.Stats{} }, new(track.Failures), inviter)
 	exportCommands(pages, &commands, messages)
+	remote := rcon.New(rcon.Config{})
+	exportRemote(pages, remote)
 
 	want := map[float64]string{}
 	var mark func(name string, v reflect.Value)
@@ -45,7 +48,7 @@ func TestEveryCountIsShown(t *testing.T) {
 			}
 		}
 	}
-	for name, counters := range map[string]any{"session.Counters": &sessions, "command.Counters": &commands, "bungee.Messages": messages, "invite.Inviter": inviter} {
+	for name, counters := range map[string]any{"session.Counters": &sessions, "command.Counters": &commands, "bungee.Messages": messages, "invite.Inviter": inviter, "rcon.Server": remote} {
 		mark(name, reflect.ValueOf(counters).Elem())
 	}
 	if len(want) < 30 {

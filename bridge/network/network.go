@@ -49,6 +49,7 @@ type Facts struct {
 	Addr   *net.TCPAddr // where players join, and everything else
 	TLS    bool         // there is a certificate
 	Public string       // the base URL for clients; empty: as they joined
+	RCON   net.Addr     // where tools give commands; nil: nowhere
 }
 
 // Network is a whole network, checked and put together, before anything listens.
@@ -165,13 +166,23 @@ func (n *Network) start(ctx context.Context) (*parts, error) {
 	default:
 		return nil, fmt.Errorf("cannot listen on %s: %w", at, err)
 	}
+	var remote net.Listener
+	if at := n.now.conf.RCON.Listen(); at != "" {
+		if remote, err = net.Listen("tcp", at); err != nil {
+			ln.Close()
+			return nil, fmt.Errorf("cannot listen for RCON (rcon.address): %w", err)
+		}
+	}
 	on, state, err := OpenState(ctx, &n.now.conf.State, n.opt.Dir, n.log.With("room", "store"))
 	if err != nil {
 		ln.Close()
+		if remote != nil {
+			remote.Close()
+		}
 		if ctx.Err() != nil { // nothing has begun
 			err = nil
 		}
 		return nil, err
 	}
-	return n.assemble(ln, on, state), nil
+	return n.assemble(ln, remote, on, state), nil
 }

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -36,7 +37,11 @@ func (n *Network) compileCommands(p *policy, wrong *faults) {
 	if p.record {
 		cfg.Log = n.controller.log
 	}
-	if p.commands, err = commands.New(cfg); err != nil {
+	p.commands, err = commands.New(cfg)
+	if stray := (*commands.StrayError)(nil); errors.As(err, &stray) {
+		err = fmt.Errorf("%w%s", err, nearly(stray.Name, stray.Commands))
+	}
+	if err != nil {
 		wrong.add(at("commands.aliases", err))
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/invite"
+	"github.com/earshot-mc/earshot/bridge/rcon"
 	"github.com/earshot-mc/earshot/bridge/track"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/front"
@@ -43,6 +44,8 @@ type parts struct {
 	visitors    *visitors
 	web         *http.Server
 	turned      *turned
+	remote      *rcon.Server // nil: there is no RCON
+	remoteAt    net.Listener
 	server      *proxy.Server
 	inviter     *invite.Inviter
 	sockets     *upgrade.Handler
@@ -59,8 +62,9 @@ type parts struct {
 	ending   ending
 }
 
-// assemble puts the parts together on ln and applies the settings. state is on the store.
-func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State) *parts {
+// assemble puts the parts together on ln and applies the settings. remote is for RCON, nil without. state is on
+// the store.
+func (n *Network) assemble(ln, remote net.Listener, on *store.Store, state *voice.State) *parts {
 	p := &parts{store: on, names: state.Names(n.now.conf.State.Names), addr: ln.Addr().(*net.TCPAddr), failed: make(chan error, 4)}
 	failures := &track.Failures{Log: n.log.With("room", "track")}
 	tokens := token.New(1 << 16)
@@ -103,6 +107,12 @@ func (n *Network) assemble(ln net.Listener, on *store.Store, state *voice.State)
 		log: n.log, sockets: p.sockets, port: p.port, voice: p.gateway, players: p.server, web: web{p.web},
 		commands: n.controller, limbo: n.builtin, sweeper: sweeper, store: on,
 	}
+	if remote != nil {
+		p.remoteAt = remote
+		p.remote = rcon.New(rcon.Config{Run: n.remoteLine, Refused: p.turned.remote, Log: n.log.With("room", "rcon")})
+		p.ending.remote = p.remote
+	}
+	exportRemote(p.pages, p.remote)
 	n.parts = p
 	n.reloading.Lock()
 	n.apply(n.now)
@@ -136,11 +146,14 @@ func (n *Network) serve(ctx context.Context, p *parts) error {
 	serve("http", func() error { return p.web.Serve(p.port.HTTP()) })
 	// Without a certificate there is nothing to accept.
 	serve("https", func() error { return p.web.Serve(tls.NewListener(buffered{p.port.TLS()}, n.certs.TLS())) })
+	if p.remote != nil {
+		serve("rcon", func() error { return p.remote.Serve(p.remoteAt) })
+	}
 	if n.opt.Load != nil {
 		p.unfollow = n.follow()
 	}
 	if n.opt.Started != nil {
-		n.opt.Started(Facts{n.now.conf, p.addr, n.certs.On(), n.now.public})
+		n.opt.Started(Facts{n.now.conf, p.addr, n.certs.On(), n.now.public, p.remoteAddr()})
 	}
 	select {
 	case <-ctx.Done():
@@ -154,6 +167,14 @@ func (n *Network) serve(ctx context.Context, p *parts) error {
 		p.farewell = q.reason
 		return nil
 	}
+}
+
+// remoteAddr is where RCON listens; nil: nowhere.
+func (p *parts) remoteAddr() net.Addr {
+	if p.remoteAt == nil {
+		return nil
+	}
+	return p.remoteAt.Addr()
 }
 
 // stop ends the parts. Lost changes are an error.
@@ -186,6 +207,7 @@ type ending struct {
 		Shutdown(ctx context.Context, reason string) error
 	}
 	web      interface{ stop(context.Context) error }
+	remote   interface{ Stop() } // nil: there is none
 	commands interface{ close() }
 	limbo    io.Closer
 	sweeper  interface{ Close() }
@@ -212,6 +234,9 @@ func (e *ending) stop(ctx context.Context, farewell string) error {
 	all.Go(func() { report("voice", e.voice.Close(ctx)) })
 	all.Go(func() { report("players", e.players.Shutdown(ctx, farewell)) })
 	all.Go(func() { report("http", e.web.stop(ctx)) })
+	if e.remote != nil {
+		all.Go(e.remote.Stop)
+	}
 	all.Wait()
 	e.commands.close()
 	report("limbo", e.limbo.Close())

@@ -54,11 +54,15 @@ type endedSweeper struct{ endedPart }
 
 func (e endedSweeper) Close() { e.note(e.name) }
 
+type endedRemote struct{ endedPart }
+
+func (e endedRemote) Stop() { e.note(e.name) }
+
 func endingOf(e *ended) *ending {
 	part := func(name string) endedPart { return endedPart{e, name} }
 	return &ending{
 		log: slog.New(slog.DiscardHandler), sockets: part("sockets"), port: part("port"), voice: endedGateway{part("voice")},
-		players: part("players"), web: part("web"), commands: part("commands"), limbo: part("limbo"),
+		players: part("players"), web: part("web"), remote: endedRemote{part("rcon")}, commands: part("commands"), limbo: part("limbo"),
 		sweeper: endedSweeper{part("sweeper")}, store: endedGateway{part("store")},
 	}
 }
@@ -70,7 +74,7 @@ func TestStoppingHasAnOrder(t *testing.T) {
 		slow := make(chan struct{})
 		lost := errors.New("lost")
 		e := &ended{
-			wait: map[string]<-chan struct{}{"voice": slow, "players": slow, "web": slow},
+			wait: map[string]<-chan struct{}{"voice": slow, "players": slow, "web": slow, "rcon": slow},
 			err:  map[string]error{"voice": errors.New("late"), "store": lost},
 		}
 		end := endingOf(e)
@@ -81,7 +85,7 @@ func TestStoppingHasAnOrder(t *testing.T) {
 		if !end.stopping.Load() {
 			t.Error("/healthz does not say it")
 		}
-		for _, what := range []string{"voice", "players", "web"} {
+		for _, what := range []string{"voice", "players", "web", "rcon"} {
 			if !slices.Contains(e.order, what) {
 				t.Errorf("%s waits for others", what)
 			}
@@ -94,6 +98,8 @@ func TestStoppingHasAnOrder(t *testing.T) {
 			{"sockets refused done", "voice"}, // else a socket is accepted by a gateway that has closed
 			{"port done", "players"},          // else players join a proxy that sends them away
 			{"voice frozen done", "players"},  // else those who are sent away leave their groups
+			{"rcon done", "limbo"},            // its commands send players there
+			{"rcon done", "store"},            // and mute
 			{"players done", "commands"},      // while they are here they give some
 			{"commands done", "limbo"},        // commands send players there
 			{"voice done", "sockets gone"},    // it closes them

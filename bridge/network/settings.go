@@ -42,6 +42,7 @@ type settings struct {
 	public   string         // the base URL for clients; empty: as they joined
 	prefix   string         // of the path in it
 	visitors int            // HTTP connections at once
+	password string         // of RCON
 	invite   invite.Terms
 	origins  []string
 	proxy    proxy.Settings
@@ -87,6 +88,7 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // Load has checked it, and these
 	s.fronts, _ = configs.Prefixes(l.HTTPProxies)
 	s.visitors = l.Limits.HTTP
+	s.password = string(l.RCON.Password)
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
 	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
 	return s, errors.Join(all...)
@@ -261,6 +263,9 @@ func (n *Network) apply(s *settings) {
 	p.port.Apply(p.listening)
 	p.turned.hide.Store(!s.conf.Log.Addresses)
 	p.visitors.set(s.visitors, s.port.exempt)
+	if p.remote != nil {
+		p.remote.SetPassword(s.password)
+	}
 	p.pages.SetNetworks(s.watchers)
 	p.pages.SetHosts(s.names)
 	p.front.SetTrusted(s.fronts)

@@ -120,6 +120,7 @@ var live = map[string]sample{
 	"tls.self-signed":        {"", "TLS_SELF_SIGNED=true"},
 	"proxy-protocol.trusted": {"", "PROXY_PROTOCOL_TRUSTED=[127.0.0.1]"}, "proxy-protocol.required": {"PROXY_PROTOCOL_TRUSTED=[127.0.0.1]", "PROXY_PROTOCOL_REQUIRED=true"},
 	"admin.networks": {"", "ADMIN_NETWORKS=[10.0.0.0/8]"}, "admin.hosts": {"", "ADMIN_HOSTS=[a.b]"}, "http-proxies": {"", "HTTP_PROXIES=[127.0.0.1]"},
+	"rcon.password": {"", "RCON_PASSWORD=a"}, "rcon.password-file": {"", "RCON_PASSWORD_FILE=DIR/secret"},
 	"compression.threshold": {"", "COMPRESSION_THRESHOLD=7"}, "compression.level": {"", "COMPRESSION_LEVEL=7"},
 	"limits.connections.per-second": {"", "LIMITS_CONNECTIONS_PER_SECOND=7"}, "limits.connections.burst": {"", "LIMITS_CONNECTIONS_BURST=7"},
 	"limits.logins.per-second": {"", "LIMITS_LOGINS_PER_SECOND=7"}, "limits.logins.burst": {"", "LIMITS_LOGINS_BURST=7"},

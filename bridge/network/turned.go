@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/bridge/admin"
+	"github.com/earshot-mc/earshot/bridge/rcon"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/listen"
 	"github.com/earshot-mc/earshot/proxy/session"
@@ -21,7 +22,7 @@ type turned struct {
 	log  *slog.Logger
 	hide atomic.Bool // addresses are not for the log
 
-	connections, sockets, visitors func(reason string)
+	connections, sockets, visitors, remotes func(reason string)
 
 	mu    sync.Mutex
 	lines map[string]*turnedLine
@@ -34,13 +35,14 @@ type turnedLine struct {
 
 func newTurned(log *slog.Logger) *turned {
 	nothing := func(string) {}
-	return &turned{log: log, lines: map[string]*turnedLine{}, connections: nothing, sockets: nothing, visitors: nothing}
+	return &turned{log: log, lines: map[string]*turnedLine{}, connections: nothing, sockets: nothing, visitors: nothing, remotes: nothing}
 }
 
 // export adds the counters to /metrics; before that nothing is counted.
 func (t *turned) export(pages *admin.Admin) {
 	t.connections = pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons)
 	t.sockets = pages.Tally("earshot_voice_refused_total", "Voice sockets refused, by reason.", "reason", upgrade.Reasons())
+	t.remotes = pages.Tally("earshot_rcon_refused_total", "RCON connections refused or ended, by reason.", "reason", rcon.Reasons())
 	t.visitors = pages.Tally("earshot_http_closed_total", "HTTP connections closed to make room for others, by reason.", "reason", []string{httpCrowded})
 }
 
@@ -77,6 +79,14 @@ var socketsTurned = map[string]why{
 	"offline":       {"a voice socket of a player who is not on the network", "none: they have left"},
 }
 
+var remotesTurned = map[string]why{
+	rcon.Password:  {"an RCON connection with a wrong password; answers are slowed down", "rcon.password"},
+	rcon.Throttled: {"an RCON connection from where too many wrong passwords came", "rcon.password, rcon.address"},
+	rcon.NoLogin:   {"an RCON connection that does not begin with the password", "rcon.address"},
+	rcon.Malformed: {"an RCON connection that sends something else", "rcon.address"},
+	rcon.Crowded:   {"too many RCON connections; those silent for the longest give way", "rcon.address"},
+}
+
 func (t *turned) connection(reason string, from netip.Addr) {
 	t.connections(reason)
 	t.note("connection", connectionsTurned[reason], from)
@@ -94,6 +104,11 @@ func (t *turned) voice(reason string, from netip.Addr) {
 // flood notes a voice client that has been sent away for what it sent; its name is in the log of the room voice.
 func (t *turned) flood(what string) {
 	t.note("voice", why{"a voice client that sends more " + what + " than any does", "none: no client needs more; voice.enabled is the switch for all"}, netip.Addr{})
+}
+
+func (t *turned) remote(reason string, from netip.Addr) {
+	t.remotes(reason)
+	t.note("rcon", remotesTurned[reason], from)
 }
 
 func (t *turned) http(reason string, from netip.Addr) {

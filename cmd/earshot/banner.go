@@ -39,10 +39,14 @@ func banner(w io.Writer, dir string, is network.Facts) {
 		from = absolute(conf.File)
 	}
 
+	remote := "" // there is no RCON
+	if is.RCON != nil {
+		remote = is.RCON.String()
+	}
 	if conf.Log.Format == "json" {
 		log, as := newLogs(w, false, false)
 		as.apply(configs.Log{Level: "info", Format: "json"})
-		log.Info("running", "version", release(), "sounds", network.Sounds(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try, "settings", from)
+		log.Info("running", "version", release(), "sounds", network.Sounds(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try, "rcon", remote, "settings", from)
 		for _, s := range network.Unsafe(conf) {
 			log.Warn("unsafe", "why", s)
 		}
@@ -51,8 +55,11 @@ func banner(w io.Writer, dir string, is network.Facts) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n  sounds  %s\n  players go to %s\n  settings %s\n",
-		release(), where, span, sockets, network.Sounds(), strings.Join(conf.Try, ", then "), from)
+	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n", release(), where, span, sockets)
+	if remote != "" {
+		fmt.Fprintf(w, "  rcon    %s\n", remote)
+	}
+	fmt.Fprintf(w, "  sounds  %s\n  players go to %s\n  settings %s\n", network.Sounds(), strings.Join(conf.Try, ", then "), from)
 	for _, s := range network.Unsafe(conf) {
 		fmt.Fprintln(w, "  UNSAFE ", s)
 	}

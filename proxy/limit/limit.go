@@ -123,7 +123,12 @@ const noAddress = time.Minute
 
 // Take does as Allow, and returns how long addr's network has to wait until the next event is within the rate; 0: this
 // one is.
-func (n *Networks) Take(addr netip.Addr) (wait time.Duration) {
+func (n *Networks) Take(addr netip.Addr) (wait time.Duration) { return n.take(addr, true) }
+
+// Wait returns what Take would, and charges nobody.
+func (n *Networks) Wait(addr netip.Addr) (wait time.Duration) { return n.take(addr, false) }
+
+func (n *Networks) take(addr netip.Addr, charge bool) (wait time.Duration) {
 	addr = addr.Unmap().WithZone("")
 	if !addr.IsValid() {
 		return noAddress
@@ -145,9 +150,10 @@ func (n *Networks) Take(addr netip.Addr) (wait time.Duration) {
 	lock := &n.locks[i%stripe]
 	lock.Lock()
 	s := n.sets[i].find(key, now)
-	var ok bool
-	s.tat, ok = r.pace.take(s.tat, now)
-	s.used = true
+	tat, ok := r.pace.take(s.tat, now)
+	if charge {
+		s.tat, s.used = tat, true
+	}
 	wait = time.Duration(s.tat - r.pace.slack - now)
 	lock.Unlock()
 	if ok {

@@ -231,6 +231,30 @@ func TestWait(t *testing.T) {
 	})
 }
 
+// TestWaitChargesNobody: who asks how long somebody has to wait takes nothing from them.
+func TestWaitChargesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := NewNetworks(Rate{PerSecond: 1, Burst: 2}, true, nil)
+		a := netip.MustParseAddr("192.0.2.1")
+		for range 10 {
+			if d := n.Wait(a); d != 0 {
+				t.Fatalf("to wait: %v", d)
+			}
+		}
+		n.Take(a)
+		n.Take(a)
+		for range 10 {
+			if d := n.Wait(a); d != time.Second {
+				t.Fatalf("to wait: %v", d)
+			}
+		}
+		time.Sleep(time.Second)
+		if n.Wait(a) != 0 || n.Take(a) != 0 || n.Wait(a) == 0 {
+			t.Error("waiting does not help, or too much")
+		}
+	})
+}
+
 func TestConcurrent(t *testing.T) {
 	n := NewNetworks(Rate{PerSecond: 0.001, Burst: 50}, false, nil)
 	var got [16]atomic.Int64
