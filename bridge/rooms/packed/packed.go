@@ -22,14 +22,14 @@ const Name = "packed-1"
 const version = 0x01
 
 // Kind is the kind of a frame.
-type Kind uint8
+type Kind = state.Form
 
 // The kinds, as they travel.
 const (
-	Baseline Kind = 1 + iota
-	Snapshot
-	Initial // a snapshot that a receiver begins with
-	State
+	Baseline = state.FormBaseline
+	Snapshot = state.FormSnapshot
+	Initial  = state.FormInitial // a snapshot that a receiver begins with
+	State    = state.FormState
 )
 
 // Changes of a row, as they travel.
@@ -102,6 +102,9 @@ func NewSchema(tables ...Table) *Schema {
 	}
 	return s
 }
+
+// Name implements [state.Codec].
+func (s *Schema) Name() string { return Name }
 
 // row has the values of a row by the index of their field, where they are present.
 type row struct {
@@ -317,7 +320,7 @@ func (s *Schema) AppendState(dst []byte, epoch, tick, base int64, was, now state
 				n++
 				y++
 			default:
-				if !t.read(before[x].Value.Obj(), a) || !t.read(after[y].Value.Obj(), b) || after[y].Value.Kind() != state.Obj {
+				if before[x].Value.Kind() != state.Obj || after[y].Value.Kind() != state.Obj || !t.read(before[x].Value.Obj(), a) || !t.read(after[y].Value.Obj(), b) {
 					return dst[:from], false, false
 				}
 				var wrote bool

@@ -146,6 +146,16 @@ func TestWhatDoesNotFit(t *testing.T) {
 	}
 }
 
+// TestRowThatWasNone: what had no form before has no difference either.
+func TestRowThatWasNone(t *testing.T) {
+	rows := func(v state.Value) state.Object {
+		return state.Object{{Key: "players", Value: state.OfObj(state.Object{{Key: "e1", Value: v}})}}
+	}
+	if b, _, ok := walkers.AppendState(nil, 1, 2, 1, rows(state.Value{}), rows(state.OfObj(nil))); ok {
+		t.Errorf("%x", b)
+	}
+}
+
 // TestResetsArrive: zero, false, null, and what is no longer there.
 func TestResetsArrive(t *testing.T) {
 	row := func(o state.Object) state.Object {

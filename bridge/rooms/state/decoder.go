@@ -92,6 +92,9 @@ func (d *Decoder) Base(epoch, tick int64, o Object) {
 // Baseline returns the last baseline; false: there is none yet.
 func (d *Decoder) Baseline() (Object, bool) { return d.base, d.based }
 
+// IsBase reports whether a tick is that of the last baseline.
+func (d *Decoder) IsBase(tick int64) bool { return d.based && tick == d.tick }
+
 // Show takes a full state.
 func (d *Decoder) Show(epoch, tick int64, initial bool, o Object) (*Snapshot, Result, error) {
 	switch {

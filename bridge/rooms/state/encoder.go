@@ -82,6 +82,7 @@ type Encoder struct {
 
 	base Object
 	now  Object // rounded
+	kept Object // an earlier one
 	path []string
 	gone []byte
 	set  []byte
@@ -92,6 +93,13 @@ func (e *Encoder) Round(o Object) Object {
 	e.now = e.round(e.now, o)
 	return e.now
 }
+
+// Keep remembers what was rounded last, for [Encoder.Moved]. What Round has returned then stays valid until the next Keep and
+// Round.
+func (e *Encoder) Keep() { e.kept, e.now = e.now, e.kept }
+
+// Moved reports whether a receiver of what was kept has to be told of the difference between it and now, which is rounded.
+func (e *Encoder) Moved(now Object) bool { return !Equal(OfObj(e.kept), OfObj(now)) }
 
 // Baseline makes o the baseline of later differences, and returns it rounded, valid until the next call.
 func (e *Encoder) Baseline(o Object) Object {
@@ -152,7 +160,11 @@ func AppendFull(dst []byte, o Object) []byte {
 
 // AppendState writes the value of delta: all differences between the baseline and o. some is false where there is none.
 func (e *Encoder) AppendState(dst []byte, o Object) (out []byte, some bool) {
-	now := e.Round(o)
+	return e.AppendDelta(dst, e.Round(o))
+}
+
+// AppendDelta is AppendState of what is rounded already.
+func (e *Encoder) AppendDelta(dst []byte, now Object) (out []byte, some bool) {
 	e.path, e.gone, e.set = e.path[:0], e.gone[:0], e.set[:0]
 	e.diff(e.base, now)
 	dst = append(dst, '{')
