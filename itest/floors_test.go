@@ -31,7 +31,7 @@ var floors = map[string]int{
 	"voice/group": 1, "voice/mute": 1, "voice/ogg": 1,
 
 	"proxy/frame": 2, "proxy/listen": 2, "handshake/socket": 2, "handshake/front": 2, "voice/render": 2, "voice/store": 2, "voice/soundfile": 2,
-	"voice/why": 2,
+	"voice/why": 2, "bridge/rooms": 2,
 
 	"proxy/lite": 3, "proxy/relay": 3,
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
@@ -96,6 +96,7 @@ var doors = map[string][]string{
 var never = map[string][]string{
 	"voice/wire":         {"net", "time"},
 	"bridge/rooms/state": {"net", "time"}, "bridge/rooms/frame": {"net", "time"}, "bridge/rooms/packed": {"net", "time"},
+	"bridge/rooms":   {"net", "bridge/world"},
 	"bridge/step":    {"net"},
 	"voice/talk":     {"net", "time"},
 	"voice/line":     {"net", "time", "bridge/world"},

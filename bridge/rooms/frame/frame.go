@@ -3,6 +3,7 @@
 package frame
 
 import (
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf16"
@@ -353,4 +354,18 @@ func AppendLeft(dst []byte) []byte { return append(begin(dst, Left), '}') }
 // AppendSaid writes a frame that has only a message: a removed, socialNotice or error.
 func AppendSaid(dst []byte, kind, message string) []byte {
 	return append(str(begin(dst, kind), "message", message), '}')
+}
+
+// Ended is how a transport ended. A zero Code is that of one that was lost without a word.
+type Ended struct {
+	Code   Code
+	Reason string
+}
+
+// Error implements error.
+func (e *Ended) Error() string {
+	if e.Code == 0 {
+		return "the room's transport was lost"
+	}
+	return "the room closed with " + strconv.Itoa(int(e.Code)) + " " + e.Reason
 }
