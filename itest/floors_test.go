@@ -35,7 +35,7 @@ var floors = map[string]int{
 
 	"proxy/lite": 3, "proxy/relay": 3,
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
-	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/talker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3,
+	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/talker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3, "bridge/rooms/client": 3,
 
 	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/rcon": 4, "bridge/commands": 4,
 
@@ -71,7 +71,7 @@ var rooms = map[string][]string{
 
 // doors: the only packages that may import an outside library. Where there is none, only tests may (see testsMay).
 var doors = map[string][]string{
-	"github.com/gobwas/ws":                {"handshake/socket", "handshake/upgrade", "voice/client"},
+	"github.com/gobwas/ws":                {"handshake/socket", "handshake/upgrade", "voice/client", "bridge/rooms/client"},
 	"github.com/hraban/opus":              {"voice/opus"},
 	"github.com/gopxl/beep/v2":            {"voice/soundfile"},
 	"github.com/Tnze/go-mc/chat":          {"bridge/commands"},
