@@ -19,6 +19,14 @@ func under(dir, file string) string {
 	return filepath.Join(dir, file)
 }
 
+// Absolute returns a path that means the same from everywhere.
+func Absolute(path string) string {
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
 // paths makes file names independent of the working directory.
 func (l *Loaded) paths(dir string) {
 	path := func(file string) string {

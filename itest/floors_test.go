@@ -24,7 +24,7 @@ const module = "github.com/earshot-mc/earshot/"
 // cannot wait for it.
 var floors = map[string]int{
 	"configs": 0, "proxy/proto": 0, "proxy/field": 0, "handshake/caps": 0, "handshake/budget": 0, "handshake/offer": 0,
-	"bridge/sight": 0, "bridge/world": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/talk": 0, "voice/relation": 0, "voice/web": 0,
+	"bridge/sight": 0, "bridge/world": 0, "bridge/journal": 0, "bridge/step": 0, "bridge/rooms/state": 0, "voice/wire": 0, "voice/talk": 0, "voice/relation": 0, "voice/web": 0,
 
 	"proxy/packet": 1, "proxy/floodgate": 1, "proxy/limit": 1, "proxy/command": 1, "handshake/token": 1, "bridge/track": 1, "bridge/perm": 1, "bridge/rooms/frame": 1, "bridge/rooms/packed": 1,
 	"voice/line": 1, "voice/gain": 1, "voice/roster": 1, "voice/route": 1, "voice/opus": 1,
@@ -63,7 +63,7 @@ var rooms = map[string][]string{
 	"configs":   {},
 	"voice":     {"handshake", "bridge/world"},
 	"bridge":    {"proxy", "handshake"},
-	"cmd":       {"proxy", "handshake", "voice", "bridge", "configs"},
+	"cmd":       {"voice", "bridge", "configs"},
 
 	"bridge/network":  {"proxy", "handshake", "voice", "configs"},
 	"bridge/commands": {"voice/talk", "voice/group", "voice/mute", "voice/relation", "voice/speaker", "voice/why"},

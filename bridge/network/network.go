@@ -173,7 +173,7 @@ func (n *Network) start(ctx context.Context) (*parts, error) {
 			return nil, fmt.Errorf("cannot listen for RCON (rcon.address): %w", err)
 		}
 	}
-	on, state, err := OpenState(ctx, &n.now.conf.State, n.opt.Dir, n.log.With("room", "store"))
+	on, state, err := openState(ctx, &n.now.conf.State, n.opt.Dir, n.log.With("room", "store"))
 	if err != nil {
 		ln.Close()
 		if remote != nil {

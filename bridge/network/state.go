@@ -19,10 +19,10 @@ const stateFolder = "state"
 // stateWithin bounds the opening of the state.
 var stateWithin = 30 * time.Second
 
-// OpenState opens the lasting state, and reads it. The store is to be closed after the gateway. A NATS that cannot be
+// openState opens the lasting state, and reads it. The store is to be closed after the gateway. A NATS that cannot be
 // used is an error: without the stored state, muted players would be heard, and groups would be gone. Once it has been
 // read, losing a NATS costs nothing.
-func OpenState(ctx context.Context, c *configs.State, dir string, log *slog.Logger) (*store.Store, *voice.State, error) {
+func openState(ctx context.Context, c *configs.State, dir string, log *slog.Logger) (*store.Store, *voice.State, error) {
 	ctx, cancel := context.WithTimeout(ctx, stateWithin)
 	defer cancel()
 	hint := "; is it running, and is the section state of the configuration right?"
@@ -53,9 +53,9 @@ func storeConfig(c *configs.State, dir string, log *slog.Logger) store.Config {
 	}
 }
 
-// LookAtState reads the lasting state without changing it. If a running Earshot has the folder, it reads the copies,
+// lookAtState reads the lasting state without changing it. If a running Earshot has the folder, it reads the copies,
 // and note gets a sentence about that.
-func LookAtState(c *configs.State, dir string, note func(string)) (all []store.Section, h store.Health, err error) {
+func lookAtState(c *configs.State, dir string, note func(string)) (all []store.Section, h store.Health, err error) {
 	cfg := storeConfig(c, dir, slog.New(slog.DiscardHandler))
 	cfg.Look = true
 	if cfg.URL == "" {

@@ -17,7 +17,7 @@ func TestStateThatCannotBeHad(t *testing.T) {
 	stateWithin = 5 * time.Second
 	s := natsd.Run(t)
 	c := configs.State{URL: configs.URLs(s.URL()), Replicas: 3}
-	on, _, err := OpenState(t.Context(), &c, t.TempDir(), slog.New(slog.DiscardHandler))
+	on, _, err := openState(t.Context(), &c, t.TempDir(), slog.New(slog.DiscardHandler))
 	if err == nil {
 		on.Close(t.Context())
 		t.Fatal("opened on a server that keeps no replicas")

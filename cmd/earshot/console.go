@@ -10,29 +10,9 @@ import (
 	"syscall"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/bridge/journal"
 	"github.com/earshot-mc/earshot/bridge/network"
 )
-
-// output is where the log goes: above the line at the console, for as long as somebody types there.
-type output struct {
-	mu sync.Mutex
-	w  io.Writer
-}
-
-// Write implements io.Writer.
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.w.Write(p)
-}
-
-// set redirects the log, and returns where it went.
-func (o *output) set(w io.Writer) (before io.Writer) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	before, o.w = o.w, w
-	return before
-}
 
 // console takes commands from in: as they are typed on a terminal, which then shows the log and the answers; line by
 // line from a pipe, a socket or a file, with the answers on answers. Its channel gets the console's end when that is to
@@ -48,10 +28,10 @@ func (p *program) console(n *network.Network, in, terminal, answers *os.File) (e
 		out = answers
 	}
 	c := commands.NewConsole(in, out, n.Commands)
-	c.Colours = commands.IsTerminal(out) && coloured(os.Environ())
+	c.Colours = commands.IsTerminal(out) && journal.Colours(os.Environ())
 	var before io.Writer
 	if typing {
-		before = p.output.set(c)
+		before = p.output.Redirect(c)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -68,7 +48,7 @@ func (p *program) console(n *network.Network, in, terminal, answers *os.File) (e
 		cancel()
 		running.Wait()
 		if typing {
-			p.output.set(before)
+			p.output.Redirect(before)
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -50,9 +49,6 @@ versions
 
 `
 
-// badUse is the exit status for mistakes that the caller can mend.
-const badUse = 2
-
 func main() { os.Exit(start(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
 // start is main with its surroundings as parameters; it returns the exit status.
@@ -68,7 +64,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		if len(many) > 1 {
 			fmt.Fprintf(stderr, "earshot: %d mistakes\n", len(many))
 		}
-		return badUse
+		return network.BadUse
 	}
 	flags := pflag.NewFlagSet("earshot", pflag.ContinueOnError)
 	flags.SetOutput(io.Discard) // we print errors ourselves, on one line
@@ -87,7 +83,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	if flags.NArg() == 0 {
 		help(stderr)
-		return badUse
+		return network.BadUse
 	}
 	most := 1
 	if flags.Arg(0) == "versions" {
@@ -111,9 +107,9 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		}
 		return 0
 	case "state":
-		return keep(flags.Args()[1:], func() (*configs.Loaded, error) { return configs.Load(*file, *dir, environ) }, *dir, stdout, stderr)
+		return network.KeepState(flags.Args()[1:], func() (*configs.Loaded, error) { return configs.Load(*file, *dir, environ) }, *dir, stdout, stderr)
 	case "versions":
-		if err := listVersions(stdout, flags.Arg(1), *dir); err != nil {
+		if err := network.ListVersions(stdout, flags.Arg(1), *dir); err != nil {
 			return fail(err)
 		}
 		return 0
@@ -142,7 +138,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		}
 		p := newProgram(stderr, l.Log)
 		n, err := network.New(l, network.Options{
-			Load: load, Dir: *dir, Version: release(), Log: p.log, Logging: p.logs.apply,
+			Load: load, Dir: *dir, Version: release(), Log: p.log, Logging: p.logging,
 			Started: func(is network.Facts) { p.started(is) },
 		})
 		if err != nil {
@@ -153,7 +149,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 				fmt.Fprintln(stderr, "warning:", w)
 			}
 			if l.File == "" {
-				fmt.Fprintf(stderr, "there is no %s in %s: these are the defaults\n", configs.FileName, absolute(*dir))
+				fmt.Fprintf(stderr, "there is no %s in %s: these are the defaults\n", configs.FileName, configs.Absolute(*dir))
 			}
 			fmt.Fprint(stdout, "# No mistakes. In force:\n", l.Effective())
 			return 0
@@ -162,7 +158,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			if err := os.MkdirAll(*dir, 0o700); err != nil { // the state in it has hashes of passwords
 				return fail(fmt.Errorf("--data: cannot make the data folder: %w", err))
 			}
-			fmt.Fprintf(stderr, "earshot: made the data folder %s\n", absolute(*dir))
+			fmt.Fprintf(stderr, "earshot: made the data folder %s\n", configs.Absolute(*dir))
 		}
 		err = p.run(n, *dir)
 		var lost *store.LostError
@@ -178,14 +174,6 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 	default:
 		return fail(fmt.Errorf("there is no command %q: run, check, state, texts, versions or version; see earshot --help", command))
 	}
-}
-
-// absolute returns a path that means the same from everywhere.
-func absolute(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		return abs
-	}
-	return path
 }
 
 // release returns the linker's version, or the module's where go install built us.

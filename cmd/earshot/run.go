@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/bridge/journal"
 	"github.com/earshot-mc/earshot/bridge/network"
 	"github.com/earshot-mc/earshot/configs"
 )
@@ -16,19 +18,23 @@ import (
 // program is a network's surroundings on the command line: the log, the terminal and signals.
 type program struct {
 	log    *slog.Logger
-	logs   *logs
-	output *output // of the log
+	form   *journal.Form
+	output *journal.Output // of the log
 	stderr io.Writer
 
 	started func(network.Facts) // by run
 }
 
 func newProgram(stderr io.Writer, c configs.Log) *program {
-	p := &program{output: &output{w: stderr}, stderr: stderr}
-	p.log, p.logs = newLogs(p.output, atTerminal(stderr), coloured(os.Environ()))
-	p.logs.apply(c)
+	p := &program{output: journal.NewOutput(stderr), stderr: stderr}
+	f, ok := stderr.(*os.File)
+	p.log, p.form = journal.New(p.output, ok && commands.IsTerminal(f), journal.Colours(os.Environ()))
+	p.logging(c)
 	return p
 }
+
+// logging puts the section log in force.
+func (p *program) logging(c configs.Log) { p.form.Set(c.Level, c.Format) }
 
 // run serves until a signal, or somebody at the console, ends it. A second signal ends the program at once.
 func (p *program) run(n *network.Network, dir string) error {
@@ -58,7 +64,7 @@ func (p *program) run(n *network.Network, dir string) error {
 	closeConsole := func() {}
 	defer func() { closeConsole() }()
 	p.started = func(is network.Facts) {
-		banner(p.stderr, dir, is)
+		is.Banner(p.stderr, release(), dir)
 		hup := make(chan os.Signal, 1)
 		signal.Notify(hup, syscall.SIGHUP)
 		all.Go(func() {

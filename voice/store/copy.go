@@ -180,13 +180,16 @@ func readCopy(path string) (Section, error) {
 	return one, err
 }
 
-// writeCopy replaces a file, whole or not at all.
-func writeCopy(path string, s Section) (err error) {
-	f, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// newFile is behind the name of a file that is being written.
+const newFile = ".new-"
+
+// WriteFile replaces a file with sections, whole or not at all. Only its owner can read it: it has the hashes of passwords.
+func WriteFile(path string, all ...Section) (err error) {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+newFile+"*") // which makes it 0600
 	if err != nil {
 		return err
 	}
-	if _, err = f.Write(appendSections(nil, s)); err == nil {
+	if err = WriteSections(f, all); err == nil {
 		err = f.Sync()
 	}
 	if bad := f.Close(); err == nil {
@@ -200,6 +203,20 @@ func writeCopy(path string, s Section) (err error) {
 		return err
 	}
 	return syncDir(filepath.Dir(path))
+}
+
+// ReadFile reads what WriteFile wrote, as [ReadSections] does.
+func ReadFile(path string) ([]Section, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all, err := readSections(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
 }
 
 // syncDir makes a rename last. Windows has no such thing and needs none.
@@ -286,7 +303,7 @@ func (b *Bucket[T]) copyAll() {
 		}
 		var err error
 		if b.s.embedded() {
-			err = writeCopy(copyPath(b.s.cfg.Dir, b.spec.Name), s)
+			err = WriteFile(copyPath(b.s.cfg.Dir, b.spec.Name), s)
 		} else if !ended {
 			err = b.s.count(b.name, counted{s.Records, s.Revision})
 		}

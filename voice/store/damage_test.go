@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -294,6 +295,46 @@ func TestExportAndImport(t *testing.T) {
 }
 
 func appendLine(s string) []byte { return []byte(checksum(s) + " " + s + "\n") }
+
+// TestFilesAreWrittenWhole: a file is the new one or the old one, for its owner's eyes alone, with nothing beside it; and what
+// a program left that was killed while it wrote a copy is gone with the next start.
+func TestFilesAreWrittenWhole(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "backup")
+	for _, n := range []int{3, 1} {
+		must(t, WriteFile(path, Section{Bucket: Mutes, Records: n, Rows: slices.Repeat([]Row{{Key: "a", Revision: 1, Raw: []byte("{}")}}, n)}))
+		all, err := ReadFile(path)
+		if err != nil || len(all) != 1 || len(all[0].Rows) != n {
+			t.Errorf("%+v, %v", all, err)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info.Mode(), err)
+	}
+	if err := WriteFile(filepath.Join(dir, "none", "backup")); err == nil {
+		t.Error("a folder that is not there")
+	}
+	must(t, os.Mkdir(filepath.Join(dir, "taken"), 0o700))
+	must(t, os.WriteFile(filepath.Join(dir, "taken", "x"), nil, 0o600))
+	if err := WriteFile(filepath.Join(dir, "taken")); err == nil {
+		t.Error("a folder is replaced by a file")
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 2 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+
+	state := t.TempDir()
+	old := copyPath(state, "things") + newFile + "123"
+	must(t, os.MkdirAll(filepath.Dir(old), 0o700))
+	must(t, os.WriteFile(old, []byte("half"), 0o600))
+	s, err := Open(t.Context(), Config{Dir: state})
+	must(t, err)
+	must(t, s.Close(t.Context()))
+	if _, err := os.Stat(old); !os.IsNotExist(err) {
+		t.Errorf("what was left is there still: %v", err)
+	}
+}
 
 func FuzzReadSections(f *testing.F) {
 	f.Add(appendSections(nil, Section{Bucket: "mutes", Records: 2, Revision: 7, Rows: []Row{{"a", 1, []byte(`{"v":1}`)}, {"b=20c", 7, []byte("x")}, {"c", 5, nil}}}))

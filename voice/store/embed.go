@@ -54,6 +54,10 @@ func (s *Store) embed() error {
 	if s.lock, err = lock(filepath.Join(dir, "lock")); err != nil {
 		return err
 	}
+	left, _ := filepath.Glob(copyPath(dir, "*") + ".new*") // by a program that was killed while it wrote one
+	for _, file := range left {
+		os.Remove(file)
+	}
 	if err := s.probe(); err != nil {
 		return fmt.Errorf("nothing can be stored in %s: %w; make room there, or let Earshot write there", dir, err)
 	}

@@ -1,4 +1,4 @@
-package main
+package journal
 
 import (
 	"bytes"
@@ -60,7 +60,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 		environ []string
 		want    bool
 	}{{nil, true}, {[]string{"NO_COLOR=1"}, false}, {[]string{"NO_COLOR="}, true}, {[]string{"TERM=dumb"}, false}, {[]string{"TERM=xterm"}, true}} {
-		if got := coloured(c.environ); got != c.want {
+		if got := Colours(c.environ); got != c.want {
 			t.Errorf("%v: %v", c.environ, got)
 		}
 	}

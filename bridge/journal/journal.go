@@ -1,28 +1,27 @@
-package main
+// Package journal writes the log: as text, as JSON, or in short lines for people at a terminal.
+package journal
 
 import (
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
-
-	"github.com/earshot-mc/earshot/bridge/commands"
-	"github.com/earshot-mc/earshot/configs"
 )
 
-// logs holds how the program reports at this moment.
-type logs struct {
+// Form is what a log has at this moment: which levels, and in which format. Its methods may be called at any time.
+type Form struct {
 	level slog.LevelVar
 	json  atomic.Bool
 }
 
-// newLogs returns a logger that follows logs. At a terminal its lines of text are short.
-func newLogs(w io.Writer, terminal, colour bool) (*slog.Logger, *logs) {
-	l := &logs{}
+// New returns a logger to w, and its form, which begins with text from level info on. At a terminal its lines of text are
+// short, and coloured where colour says so.
+func New(w io.Writer, terminal, colour bool) (*slog.Logger, *Form) {
+	l := &Form{}
 	opts := slog.HandlerOptions{Level: &l.level}
 	named := opts
 	// It would write a word that stands for a number as that number.
@@ -39,29 +38,49 @@ func newLogs(w io.Writer, terminal, colour bool) (*slog.Logger, *logs) {
 	return slog.New(formats{l, text, slog.NewJSONHandler(w, &named)}), l
 }
 
-// atTerminal tells whether w writes to a terminal.
-func atTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && commands.IsTerminal(f)
-}
-
-// coloured tells whether a terminal may be written to in colour: https://no-color.org.
-func coloured(environ []string) bool {
+// Colours tells whether a terminal may be written to in colour: https://no-color.org.
+func Colours(environ []string) bool {
 	return !slices.ContainsFunc(environ, func(v string) bool {
 		return strings.HasPrefix(v, "NO_COLOR=") && v != "NO_COLOR=" || v == "TERM=dumb"
 	})
 }
 
-func (l *logs) apply(c configs.Log) {
-	var level slog.Level
-	level.UnmarshalText([]byte(c.Level)) // checked by Load
-	l.level.Set(level)
-	l.json.Store(c.Format == "json")
+// Set changes the level, which is debug, info, warn or error, and the format, text or json.
+func (l *Form) Set(level, format string) {
+	var to slog.Level
+	if to.UnmarshalText([]byte(level)) == nil {
+		l.level.Set(to)
+	}
+	l.json.Store(format == "json")
+}
+
+// Output is where a log goes, which may change while the log is written. Make one with [NewOutput].
+type Output struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// NewOutput returns one that goes to w.
+func NewOutput(w io.Writer) *Output { return &Output{w: w} }
+
+// Write implements io.Writer.
+func (o *Output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.w.Write(p)
+}
+
+// Redirect has the log go to w from now on, and returns where it went before.
+func (o *Output) Redirect(w io.Writer) (before io.Writer) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	before, o.w = o.w, w
+	return before
 }
 
 // formats has a handler for each format; one of them writes.
 type formats struct {
-	by         *logs
+	by         *Form
 	text, json slog.Handler
 }
 

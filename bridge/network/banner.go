@@ -1,4 +1,4 @@
-package main
+package network
 
 import (
 	"fmt"
@@ -6,15 +6,15 @@ import (
 	"net"
 	"strings"
 
-	"github.com/earshot-mc/earshot/bridge/network"
+	"github.com/earshot-mc/earshot/bridge/journal"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// banner says where to join, where voice is, and what is unsafe. It does so at every start, at every log level, and in
-// the form of the log where machines read it.
-func banner(w io.Writer, dir string, is network.Facts) {
+// Banner says where to join, where voice is, and what is unsafe. It does so at every start, at every log level, and in
+// the form of the log where machines read it. version is that of the program, dir the data folder.
+func (is Facts) Banner(w io.Writer, version, dir string) {
 	conf, addr := is.Config, is.Addr
 	host := addr.IP.String()
 	if addr.IP.IsUnspecified() {
@@ -34,9 +34,9 @@ func banner(w io.Writer, dir string, is network.Facts) {
 		sockets = fmt.Sprintf("%s%s, which must lead to %s", is.Public, upgrade.Path, where)
 	}
 
-	from := "none: there is no " + configs.FileName + " in " + absolute(dir) + ", so these are the defaults"
+	from := "none: there is no " + configs.FileName + " in " + configs.Absolute(dir) + ", so these are the defaults"
 	if conf.File != "" {
-		from = absolute(conf.File)
+		from = configs.Absolute(conf.File)
 	}
 
 	remote := "" // there is no RCON
@@ -44,10 +44,10 @@ func banner(w io.Writer, dir string, is network.Facts) {
 		remote = is.RCON.String()
 	}
 	if conf.Log.Format == "json" {
-		log, as := newLogs(w, false, false)
-		as.apply(configs.Log{Level: "info", Format: "json"})
-		log.Info("running", "version", release(), "sounds", network.Sounds(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try, "rcon", remote, "settings", from)
-		for _, s := range network.Unsafe(conf) {
+		log, form := journal.New(w, false, false)
+		form.Set("info", "json")
+		log.Info("running", "version", version, "sounds", Sounds(), "join", where, "minecraft", span, "voice", sockets, "players_go_to", conf.Try, "rcon", remote, "settings", from)
+		for _, s := range Unsafe(conf) {
 			log.Warn("unsafe", "why", s)
 		}
 		for _, s := range conf.Notes {
@@ -55,12 +55,12 @@ func banner(w io.Writer, dir string, is network.Facts) {
 		}
 		return
 	}
-	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n", release(), where, span, sockets)
+	fmt.Fprintf(w, "Earshot %s\n  join    %s with Minecraft %s\n  voice   %s\n", version, where, span, sockets)
 	if remote != "" {
 		fmt.Fprintf(w, "  rcon    %s\n", remote)
 	}
-	fmt.Fprintf(w, "  sounds  %s\n  players go to %s\n  settings %s\n", network.Sounds(), strings.Join(conf.Try, ", then "), from)
-	for _, s := range network.Unsafe(conf) {
+	fmt.Fprintf(w, "  sounds  %s\n  players go to %s\n  settings %s\n", Sounds(), strings.Join(conf.Try, ", then "), from)
+	for _, s := range Unsafe(conf) {
 		fmt.Fprintln(w, "  UNSAFE ", s)
 	}
 	for _, s := range conf.Notes {

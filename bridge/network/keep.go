@@ -1,4 +1,4 @@
-package main
+package network
 
 import (
 	"context"
@@ -6,31 +6,31 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
-	"github.com/earshot-mc/earshot/bridge/network"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
+// BadUse is the exit status for whatever the person who started the program can mend.
+const BadUse = 2
+
 // stateUse shows the use of the command state.
 const stateUse = "write earshot state check [FILE], earshot state export FILE or earshot state import FILE; - is the standard output"
 
-// keep carries out the command state: it checks the state, writes it to a file, or takes it from one. It returns the
+// KeepState carries out the command state: it checks the state, writes it to a file, or takes it from one. It returns the
 // exit status.
-func keep(args []string, load func() (*configs.Loaded, error), dir string, stdout, stderr io.Writer) int {
+func KeepState(args []string, load func() (*configs.Loaded, error), dir string, stdout, stderr io.Writer) int {
 	fail := func(status int, err error) int {
 		fmt.Fprintln(stderr, "earshot:", err)
 		return status
 	}
 	if len(args) == 0 || len(args) > 2 || len(args) == 1 && args[0] != "check" || !slices.Contains([]string{"check", "export", "import"}, args[0]) {
-		return fail(badUse, errors.New(stateUse))
+		return fail(BadUse, errors.New(stateUse))
 	}
 	if len(args) == 2 && args[0] != "export" {
-		all, err := readState(args[1])
+		all, err := store.ReadFile(args[1])
 		if err != nil {
 			return fail(1, err)
 		}
@@ -41,9 +41,9 @@ func keep(args []string, load func() (*configs.Loaded, error), dir string, stdou
 	}
 	l, err := load()
 	if err != nil {
-		return fail(badUse, err)
+		return fail(BadUse, err)
 	}
-	all, health, err := network.LookAtState(&l.State, dir, func(text string) { fmt.Fprintln(stderr, "earshot:", text) })
+	all, health, err := lookAtState(&l.State, dir, func(text string) { fmt.Fprintln(stderr, "earshot:", text) })
 	if err != nil {
 		return fail(1, err)
 	}
@@ -67,13 +67,16 @@ func keep(args []string, load func() (*configs.Loaded, error), dir string, stdou
 		}
 		return status
 	}
-	if err := writeState(args[1], all, stdout); err != nil {
+	if args[1] == "-" {
+		if err := store.WriteSections(stdout, all); err != nil {
+			return fail(1, err)
+		}
+		return 0
+	}
+	if err := store.WriteFile(args[1], all...); err != nil {
 		return fail(1, err)
 	}
-	if args[1] != "-" {
-		return report(all, stdout)
-	}
-	return 0
+	return report(all, stdout)
 }
 
 // report lists sections and their problems. It returns the exit status.
@@ -90,53 +93,16 @@ func report(all []store.Section, to io.Writer) (status int) {
 	return status
 }
 
-func readState(path string) ([]store.Section, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	all, err := store.ReadSections(f)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return all, nil
-}
-
-// writeState writes a file whole or not at all, readable for its owner only: it has the hashes of passwords.
-func writeState(path string, all []store.Section, stdout io.Writer) (err error) {
-	if path == "-" {
-		return store.WriteSections(stdout, all)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*") // which makes it 0600
-	if err != nil {
-		return err
-	}
-	if err = store.WriteSections(f, all); err == nil {
-		err = f.Sync()
-	}
-	if bad := f.Close(); err == nil {
-		err = bad
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		os.Remove(f.Name())
-	}
-	return err
-}
-
 // importState stores a file's records. Records of other keys stay.
 func importState(all []store.Section, load func() (*configs.Loaded, error), dir string, stdout, stderr io.Writer) (status int) {
 	l, err := load()
 	if err != nil {
 		fmt.Fprintln(stderr, "earshot:", err)
-		return badUse
+		return BadUse
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
-	on, _, err := network.OpenState(ctx, &l.State, dir, slog.New(slog.DiscardHandler))
+	on, _, err := openState(ctx, &l.State, dir, slog.New(slog.DiscardHandler))
 	if errors.Is(err, store.ErrInUse) {
 		err = fmt.Errorf("%w; stop Earshot first, and start it again afterwards", err)
 	}
