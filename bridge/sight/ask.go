@@ -113,8 +113,8 @@ func (s *Session) Explain(talker *Session) (w Why) {
 		switch {
 		case !l.shown.has(t.slot) && l.taken.has(t.slot):
 			w.Cause = Removed
-			if x, ok := v.lost[of(l.slot, t.slot)]; ok {
-				w.Since = now.Sub(x.at)
+			if at, ok := l.loses(t.slot); ok {
+				w.Since = v.since(now) - l.lost[at].at
 			}
 		case !l.shown.has(t.slot):
 			w.Cause = Unlisted

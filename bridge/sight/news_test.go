@@ -213,9 +213,9 @@ func TestNewsAreOfWhatHasChanged(t *testing.T) {
 func TestOddBodies(t *testing.T) {
 	bubble(t, func(c *crowd) {
 		a, b := c.join("Ann"), c.join("Bob")
-		a.Spawn(500, b.s, 0, 0, 0) // by the UUID alone
+		a.Spawn(time.Now(), 500, b.s, 0, 0, 0) // by the UUID alone
 		c.want(a, b, true)
-		a.Spawn(b.e, uuid.Nil, 0, 0, 0)
+		a.Spawn(time.Now(), b.e, uuid.Nil, 0, 0, 0)
 		a.Destroy(500)
 		c.pass(time.Second)
 		c.want(a, b, true)

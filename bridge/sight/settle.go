@@ -9,6 +9,7 @@ import (
 // Settle works out the consequences of everything seen by now. moved is called, without a lock, for sessions that are
 // in another part of their world than before. next is when something is due even if nothing happens, zero: never.
 func (n *Network) Settle(now time.Time, moved func(*Session)) (changed bool, next time.Time) {
+	n.poked.Store(false)
 	n.dirty.Store(false)
 	n.mu.Lock()
 	all := make([]*server, 0, len(n.servers))
@@ -287,8 +288,10 @@ func (v *server) missing(l, t *seat, now time.Time, due func(time.Time)) bool {
 		}
 	}
 	at := since.Add(Missing)
-	if x, ok := v.lost[p]; ok && !l.reason().After(x.at) && !t.reason().After(x.at) {
-		at = x.at.Add(Grace)
+	if i, ok := l.loses(t.slot); ok {
+		if gone := v.born.Add(l.lost[i].at); !l.reason().After(gone) && !t.reason().After(gone) {
+			at = gone.Add(Grace)
+		}
 	}
 	if now.Before(at) {
 		due(at)

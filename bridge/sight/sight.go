@@ -109,6 +109,7 @@ type Network struct {
 	warned  map[string]bool
 
 	dirty atomic.Bool
+	poked atomic.Bool
 	news  news
 }
 
@@ -235,6 +236,7 @@ type seat struct {
 	seenBy         few           // players who have its body, odd or not
 	oneWay         few           // players with an entry and no body, who have this one's body
 	gone           []doubt       // sorted by slot
+	lost           []loss        // of bodies that went near by, sorted by slot
 	veil           *veil         // nil: it is hidden from nobody it sees
 	bare           time.Duration // since when some have its body and no entry, from when the server is known; 0: nobody
 }
@@ -255,19 +257,32 @@ type doubt struct {
 // few is a set of a few slots, sorted.
 type few []uint16
 
+// find is slices.BinarySearch, in half the time.
+func (f few) find(i int) (int, bool) {
+	from, to := 0, len(f)
+	for from < to {
+		if mid := int(uint(from+to) / 2); f[mid] < uint16(i) {
+			from = mid + 1
+		} else {
+			to = mid
+		}
+	}
+	return from, from < len(f) && f[from] == uint16(i)
+}
+
 func (f few) has(i int) bool {
-	_, ok := slices.BinarySearch(f, uint16(i))
+	_, ok := f.find(i)
 	return ok
 }
 
 func (f *few) add(i int) {
-	if at, ok := slices.BinarySearch(*f, uint16(i)); !ok {
+	if at, ok := f.find(i); !ok {
 		*f = slices.Insert(*f, at, uint16(i))
 	}
 }
 
 func (f *few) del(i int) (was bool) {
-	at, ok := slices.BinarySearch(*f, uint16(i))
+	at, ok := f.find(i)
 	if ok {
 		*f = slices.Delete(*f, at, at+1)
 	}
@@ -326,7 +341,8 @@ func (p pair) has(i int) bool { return p.l() == i || p.t() == i }
 
 // loss is the loss of a body while the two were near.
 type loss struct {
-	at      time.Time
+	at      time.Duration // since the server is known
+	slot    uint16        // whose body
 	counted bool
 }
 
@@ -384,7 +400,6 @@ type server struct {
 	veiled          []*seat
 	scratch, none   set
 
-	lost   map[pair]loss
 	asym   map[pair]time.Time
 	absent map[pair]time.Time
 	clash  map[pair]time.Time
@@ -449,6 +464,9 @@ func (s *Session) Server() string {
 
 func (s *Session) poke() {
 	s.net.dirty.Store(true)
+	if s.net.poked.Load() || s.net.poked.Swap(true) { // no turn has begun since then
+		return
+	}
 	if s.Poke != nil {
 		s.Poke()
 	}
@@ -481,7 +499,7 @@ func (s *Session) Enter(name string, id uuid.UUID) {
 		v = &server{
 			name: name, born: time.Now(), rule: n.rule(name), byE: map[int32]*seat{}, byS: map[uuid.UUID][]*seat{}, byP: map[uuid.UUID][]*seat{},
 			uuids: map[uuid.UUID]int{}, worlds: map[string][]*part{},
-			lost: map[pair]loss{}, asym: map[pair]time.Time{}, absent: map[pair]time.Time{}, clash: map[pair]time.Time{},
+			asym: map[pair]time.Time{}, absent: map[pair]time.Time{}, clash: map[pair]time.Time{},
 		}
 		n.servers[name] = v
 	}
@@ -770,9 +788,8 @@ func (s *Session) Listed(id uuid.UUID) (yes bool) {
 	return yes
 }
 
-// Spawn says that an entity has appeared to the player's client.
-func (s *Session) Spawn(id int32, u uuid.UUID, x, y, z float64) {
-	now := time.Now()
+// Spawn says that an entity has just appeared to the player's client. now is the time, which whoever calls has read.
+func (s *Session) Spawn(now time.Time, id int32, u uuid.UUID, x, y, z float64) {
 	s.tap(func(v *server, q *seat) bool { return v.spawned(q, id, u, x, y, z, true, now) })
 }
 
@@ -789,7 +806,7 @@ func (s *Session) Destroy(ids ...int32) {
 				continue
 			}
 			if now.IsZero() {
-				now = time.Now()
+				now = v.now()
 			}
 			// One of a former stay goes because its owner has gone into another world, or into this one again.
 			if v.bodyGone(q, t, present, now) {
@@ -922,6 +939,7 @@ func (v *server) rise(q *seat) {
 		o.apart.del(q.slot)
 		o.oneWay.del(q.slot)
 		o.believe(q.slot)
+		o.finds(q.slot)
 		if o.veil != nil && o.veil.from.has(q.slot) {
 			o.veil.from.del(q.slot)
 			o.net.news.reveal(o.Session)
@@ -945,12 +963,33 @@ func (v *server) forget(which func(pair) bool) {
 			}
 		}
 	}
-	for p := range v.lost {
-		if which(p) {
-			delete(v.lost, p)
+}
+
+// losses are how many lost bodies a player has, at most.
+const losses = 256
+
+// loses finds the loss of a body.
+func (q *seat) loses(t int) (int, bool) {
+	from, to := 0, len(q.lost)
+	for from < to {
+		if mid := int(uint(from+to) / 2); q.lost[mid].slot < uint16(t) {
+			from = mid + 1
+		} else {
+			to = mid
 		}
 	}
+	return from, from < len(q.lost) && q.lost[from].slot == uint16(t)
 }
+
+// finds forgets the loss of a body.
+func (q *seat) finds(t int) {
+	if at, ok := q.loses(t); ok {
+		q.lost = slices.Delete(q.lost, at, at+1)
+	}
+}
+
+// now returns the time by the monotonic clock alone, which is read in half the time.
+func (v *server) now() time.Time { return v.born.Add(time.Since(v.born)) }
 
 // since is a time, never 0, since the server is known: a third as long as a time.
 func (v *server) since(t time.Time) time.Duration { return max(t.Sub(v.born), 1) }
@@ -1095,7 +1134,7 @@ func (v *server) unlisted(l *seat, t int) (poke bool) {
 		l.lists--
 		v.seats[t].listedBy--
 	}
-	delete(v.lost, of(l.slot, t))
+	l.finds(t)
 	v.mark(l)
 	return v.doubt(l, t, time.Now())
 }
@@ -1139,13 +1178,13 @@ func (q *seat) hasBody(t int) bool {
 	return q.bodies.has(t) || len(q.odd) > 0 && slices.ContainsFunc(q.odd, func(b body) bool { return int(b.slot) == t })
 }
 
-// whose returns the player whose body an entity is.
-func (v *server) whose(l *seat, id int32) (t int, ok bool) {
+// whose returns the player whose body an entity is. e is the one whom the server has given its id.
+func (v *server) whose(l *seat, id int32, e *seat) (t int, ok bool) {
 	if at, ok := l.oddly(id); ok {
 		return int(l.odd[at].slot), true
 	}
-	if t := v.byE[id]; t != nil && l.bodies.has(t.slot) {
-		return t.slot, true
+	if e != nil && l.bodies.has(e.slot) {
+		return e.slot, true
 	}
 	return 0, false
 }
@@ -1201,7 +1240,8 @@ func (v *server) raw(l *seat, t int) bool {
 
 // spawned takes an entity in, if it is a player's body. live tells whether it appears now.
 func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live bool, now time.Time) (poke bool) {
-	if _, ok := v.whose(l, id); ok && !live {
+	e := v.byE[id]
+	if _, ok := v.whose(l, id, e); ok && !live {
 		return false
 	} else if ok { // in its place
 		t, _, _ := v.drop(l, id)
@@ -1214,7 +1254,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 		tx, ty, tz, known := t.where()
 		return !live || !known || within(tx-x, ty-y, tz-z, Touching)
 	}
-	t := v.byE[id]
+	t := e
 	switch {
 	case t != nil && near(t):
 		if u != uuid.Nil && u == t.s && !t.proven {
@@ -1238,7 +1278,7 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 		}
 	}
 	known := l.hasBody(t.slot)
-	if v.byE[id] == t {
+	if e == t {
 		l.bodies.add(t.slot)
 		t.latest, t.sent = uint16(l.slot), v.since(now)
 	} else if i, ok := l.oddly(id); !ok {
@@ -1282,23 +1322,27 @@ func (v *server) came(l, t *seat, now time.Time) (poke bool) {
 		t.note(l.Session)
 		v.changedApart, poke = true, true
 	}
-	delete(v.asym, p)
-	delete(v.absent, p)
-	delete(v.absent, p.back())
-	x, ok := v.lost[p]
+	if len(v.asym) > 0 {
+		delete(v.asym, p)
+	}
+	if len(v.absent) > 0 {
+		delete(v.absent, p)
+		delete(v.absent, p.back())
+	}
+	at, ok := l.loses(t.slot)
 	if !ok {
 		return poke
 	}
-	delete(v.lost, p)
-	since := x.at.Add(-Settled) // a teleport comes by another connection, and may be ahead of its effects
-	if x.counted || now.Sub(x.at) < Grace || !v.near(l, t, Near) || !fair(l, t) || l.reason().After(since) || t.reason().After(since) {
+	x := l.lost[at]
+	l.lost = slices.Delete(l.lost, at, at+1)
+	since := v.born.Add(x.at - Settled) // a teleport comes by another connection, and may be ahead of its effects
+	if x.counted || v.since(now)-x.at < Grace || !v.near(l, t, Near) || !fair(l, t) || l.reason().After(since) || t.reason().After(since) {
 		return poke
 	}
 	points := 1
-	if y, ok := v.lost[p.back()]; ok && y.at.Sub(x.at).Abs() <= time.Second {
+	if at, ok := t.loses(l.slot); ok && (t.lost[at].at-x.at).Abs() <= time.Second {
 		points = 2
-		y.counted = true
-		v.lost[p.back()] = y
+		t.lost[at].counted = true
 	}
 	if v.decay(now); v.points == 0 {
 		v.pointAt = now
@@ -1362,8 +1406,12 @@ func (v *server) bodyGone(l *seat, t int, told bool, now time.Time) (poke bool) 
 	}
 	o.seenBy.del(l.slot)
 	v.mark(o)
-	if told && fair(l, o) && l.entryOf.has(t) && v.near(l, o, Near) && len(v.lost) < Max {
-		v.lost[of(l.slot, t)] = loss{at: now}
+	if told && fair(l, o) && l.entryOf.has(t) && v.near(l, o, Near) && len(l.lost) < losses {
+		if at, ok := l.loses(t); ok {
+			l.lost[at] = loss{at: v.since(now), slot: uint16(t)}
+		} else {
+			l.lost = slices.Insert(l.lost, at, loss{at: v.since(now), slot: uint16(t)})
+		}
 		poke = true
 	}
 	return v.doubt(l, t, now) || poke
@@ -1412,8 +1460,12 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 		q.apart = nil
 		v.void(q)
 	}
+	q.lost = nil
 	for _, o := range v.seats {
-		if o == nil || o.taken == nil && o.apart == nil {
+		if o == nil {
+			continue
+		}
+		if o.finds(q.slot); o.taken == nil && o.apart == nil {
 			continue
 		}
 		if o.apart.has(q.slot) {
@@ -1423,11 +1475,6 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 		if o.taken.has(q.slot) {
 			o.taken.del(q.slot)
 			v.mark(o)
-		}
-	}
-	for p := range v.lost {
-		if p.has(q.slot) {
-			delete(v.lost, p)
 		}
 	}
 	for _, m := range []map[pair]time.Time{v.asym, v.absent, v.clash} {

@@ -48,7 +48,7 @@ func (p *player) enter(server string, s uuid.UUID) {
 	p.Enter(server, s)
 }
 
-func (p *player) body(o *player) { p.Spawn(o.e, o.s, o.x, o.y, o.z) }
+func (p *player) body(o *player) { p.Spawn(time.Now(), o.e, o.s, o.x, o.y, o.z) }
 func (p *player) gone(o *player) { p.Destroy(o.e) }
 
 // meet gives everybody everybody's entry and body.
@@ -324,7 +324,7 @@ func thousand(t testing.TB, n int) (*Network, []*Session) {
 		s.Show(ids...)
 		for k := 1; k <= 30; k++ { // of those behind and ahead: who has a body of somebody is seen, too
 			for _, o := range []int{(i + k*7) % n, (i + n - k*7) % n} {
-				s.Spawn(int32(o), ids[o], 0, 0, 0)
+				s.Spawn(time.Now(), int32(o), ids[o], 0, 0, 0)
 			}
 		}
 	}
@@ -337,7 +337,7 @@ func BenchmarkBody(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		s := all[i%1000]
 		s.Destroy(int32((i + 7) % 1000))
-		s.Spawn(int32((i+7)%1000), all[(i+7)%1000].P, 0, 0, 0)
+		s.Spawn(time.Now(), int32((i+7)%1000), all[(i+7)%1000].P, 0, 0, 0)
 	}
 }
 
@@ -345,7 +345,7 @@ func BenchmarkOtherEntity(b *testing.B) {
 	_, all := thousand(b, 1000)
 	for i := 0; b.Loop(); i++ {
 		s := all[i%1000]
-		s.Spawn(int32(i%1000+5000), uuid.UUID{9, 9, byte(i)}, 0, 0, 0)
+		s.Spawn(time.Now(), int32(i%1000+5000), uuid.UUID{9, 9, byte(i)}, 0, 0, 0)
 		s.Destroy(int32(i%1000 + 5000))
 	}
 }

@@ -114,9 +114,10 @@ type Track struct {
 	seats     map[int32]int32 // rider to vehicle, as far as the backend has told
 	unsteered int             // moves of the vehicle since the client's last, driverSilence at most
 	spawn     packet.Spawn    // the entity that appeared last
-	spawnedAt time.Time       // and when
-	ids       []uuid.UUID     // scratch
-	gone      []int32         // scratch
+	spawnedAt time.Duration   // and when, since born; 0: none has
+	born      time.Time
+	ids       []uuid.UUID // scratch
+	gone      []int32     // scratch
 }
 
 // gate says which of the client's movements are believed.
@@ -131,7 +132,7 @@ const (
 
 // New tracks player, whom reg knows, over a session of version v.
 func New(player *world.Player, reg *world.Registry, v *proto.Version) *Track {
-	t := &Track{player: player, reg: reg, protocol: v.Protocol}
+	t := &Track{player: player, reg: reg, protocol: v.Protocol, born: time.Now()}
 	player.Sight.ByNumber = !v.Has(proto.NamedWorlds)
 	t.carrier.Store(nobody)
 	player.OnPart(func() {
@@ -260,7 +261,7 @@ func (t *Track) enter(f world.Facts) {
 	t.player.SetPose(nil)
 	t.hasPlace, t.hasYaw, t.gate = false, false, gateSpawn
 	t.reborn, t.walking = false, time.Time{}
-	t.seats, t.spawnedAt, t.camera = nil, time.Time{}, t.self
+	t.seats, t.spawnedAt, t.camera = nil, 0, t.self
 	t.facts = f
 	t.settle()
 }
@@ -286,7 +287,7 @@ func (t *Track) settle() {
 		t.unsteered = driverSilence
 		// A vehicle is mounted from beside it, so the player's own place will do until its first absolute move. On
 		// mounting, the server sends the player's place again, too. A vehicle that has just appeared may be anywhere.
-		if root == int64(t.spawn.ID) && time.Since(t.spawnedAt) < freshSpawn {
+		if root == int64(t.spawn.ID) && t.spawnedAt > 0 && t.now()-t.spawnedAt < freshSpawn {
 			t.place(t.spawn.X, t.spawn.Y, t.spawn.Z)
 		}
 	}
@@ -316,6 +317,9 @@ func (t *Track) locate() {
 	t.player.SetFacts(t.facts)
 	t.publish()
 }
+
+// now is never 0, since the track is: by the monotonic clock alone, which is read in half the time.
+func (t *Track) now() time.Duration { return time.Since(t.born) + 1 }
 
 // place sets where the player stands.
 func (t *Track) place(x, y, z float64) error {
@@ -690,11 +694,11 @@ func (t *Track) spawned(p proto.Packet, body []byte) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now()
+	now := t.now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spawn, t.spawnedAt = s, now
-	t.player.Sight.Spawn(s.ID, s.UUID, s.X, s.Y, s.Z)
+	t.player.Sight.Spawn(t.born.Add(now), s.ID, s.UUID, s.X, s.Y, s.Z)
 	return nil
 }
 

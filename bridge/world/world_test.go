@@ -102,10 +102,12 @@ func TestFollowersArePokedForSlowThingsOnly(t *testing.T) {
 		{"hide", func() { p.Hide(id(2)) }, true},
 		{"hide again", func() { p.Hide(id(2)) }, false},
 		{"hide all", func() { p.Show(id(2)); p.HideAll() }, true},
+		{"show and hide before a turn", func() { p.Show(id(2)); p.Hide(id(2)) }, true},
 		{"hide all again", func() { p.HideAll() }, false},
 		{"leave", func() { r.Remove(p) }, true},
 		{"leave again", func() { r.Remove(p) }, false},
 	} {
+		r.Settle(time.Now()) // a turn begins, and what comes after it is news again
 		before := r.Version()
 		step.do()
 		if got := poked(one); got != step.want {

@@ -238,7 +238,7 @@ func TestExplainIsWhatIsHeard(t *testing.T) {
 			for i, p := range all {
 				o := all[(i+1)%len(all)].Player
 				if at := o.Pose(); at != nil {
-					p.Player.Sight.Spawn(int32(90_000+i), o.ID, at.X, at.Y, at.Z)
+					p.Player.Sight.Spawn(time.Now(), int32(90_000+i), o.ID, at.X, at.Y, at.Z)
 				}
 			}
 			r.reg.Settle(time.Now().Add(5 * time.Second))
