@@ -238,6 +238,8 @@ type seat struct {
 	gone           []doubt       // sorted by slot
 	lost           []loss        // of bodies that went near by, sorted by slot
 	veil           *veil         // nil: it is hidden from nobody it sees
+	knew           set           // who was shown it when it was last found to have vanished
+	knewAt         time.Time     // when
 	bare           time.Duration // since when some have its body and no entry, from when the server is known; 0: nobody
 }
 

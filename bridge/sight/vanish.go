@@ -20,8 +20,8 @@ import (
 // for each 16 who are shown T; or, whoever's eyes are open, if half of those are not shown T whose bodies T has, or of whom
 // it has an entry if it has no bodies.
 //
-// Whoever could see T while T had vanished does not unveil T by that, when those have gone who could not. Somebody has to
-// be shown T who was not, or has come since.
+// Whoever could see T while T had vanished does not unveil T by that, when those have gone who could not, or have closed
+// their eyes. Somebody has to be shown T who was not, or has come since.
 
 const (
 	colleagues = 16              // who may see the vanished, for each who may not
@@ -149,6 +149,9 @@ func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool
 			x.last = now
 		}
 		public, t.verdict, t.judged = false, true, true
+		t.knew.grow(v.words)
+		copy(t.knew, t.shownTo)
+		t.knewAt = now
 	case veiled && !t.veil.back && !v.unveils(t):
 		public = false
 	case enough(all): // they may be about to be shown the player
@@ -156,6 +159,7 @@ func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool
 	case t.witnesses > 0 || veiled:
 		t.verdict, t.judged = false, true
 	case t.judged:
+		t.verdict = t.verdict && !v.unveils(t)
 		public = !t.verdict
 	case now.Sub(t.loginAt) < Settled: // nobody can tell yet
 		public = t.known()
@@ -165,8 +169,10 @@ func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool
 		public = false
 		t.suspected = true
 	}
-	if t.veil != nil && !t.verdict {
-		t.veil.last = time.Time{}
+	if !t.verdict {
+		if t.knew = nil; t.veil != nil {
+			t.veil.last = time.Time{}
+		}
 	}
 	return t.reveal(public) || changed
 }
@@ -264,10 +270,14 @@ func meet(a, b set) bool {
 	return false
 }
 
-// unveils tells whether somebody who has come since a player was last known to be hidden is shown it.
+// unveils tells whether somebody is shown a player who was not when it was last found to have vanished, or has come since.
 func (v *server) unveils(t *seat) (yes bool) {
 	t.shownTo.each(func(at int) {
-		yes = yes || v.seats[at].loginAt.After(t.veil.last) && (v.witness.has(at) || v.narrow.has(at))
+		if v.seats[at].loginAt.After(t.knewAt) {
+			yes = yes || v.witness.has(at) || v.narrow.has(at)
+		} else {
+			yes = yes || !t.knew.has(at)
+		}
 	})
 	return yes
 }

@@ -242,6 +242,47 @@ func TestSeveralVanish(t *testing.T) {
 	}
 }
 
+// Everybody vanishes and comes back at random, so that at times most are not seen. Who is back is known to all at once,
+// whoever else has vanished since, and whether or not those have gone who could tell.
+func TestWhoIsBackIsKnown(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for n := 3; n < 12; n++ {
+		bubble(t, func(c *crowd) {
+			x := newCast(c, 0, n)
+			vanished := map[*player]bool{}
+			for range 200 {
+				p := x.all[rnd.IntN(n)]
+				if vanished[p] = !vanished[p]; !vanished[p] {
+					delete(vanished, p)
+				}
+				for _, o := range x.all {
+					switch {
+					case o == p:
+					case vanished[p]:
+						o.Hide(p.s)
+						o.gone(p)
+					default:
+						o.Show(p.s)
+						o.body(p)
+					}
+				}
+				if vanished[p] {
+					x.pass(time.Duration(rnd.Int64N(int64(2 * time.Second))))
+					continue
+				}
+				x.pass(time.Second)
+				for _, l := range append([]*player{x.zoe}, x.all...) {
+					if l != p && !l.Knows(p.Session) {
+						t.Fatalf("of %d, %d have vanished, and %s does not know that %s is back; %+v", n, len(vanished), l.Name, p.Name, l.Explain(p.Session))
+					}
+				}
+			}
+		})
+	}
+}
+
 // Nobody is taken for vanished who stands in the open, whatever hides others from some.
 func TestWhoStandsInTheOpenHasNotVanished(t *testing.T) {
 	open := func(c *crowd, what string, zoe *player, all ...*player) {
