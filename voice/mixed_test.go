@@ -142,19 +142,34 @@ func TestMixedVersions(t *testing.T) {
 		t.Fatalf("%d sets of capabilities", len(old))
 	}
 
+	// stage tries one thing; what comes next needs that.
+	stage := func(name string, fn func(t *testing.T)) {
+		t.Helper()
+		if !t.Run(name, func(sub *testing.T) {
+			s.t = sub // whoever waits fails here
+			defer func() { s.t = t }()
+			fn(sub)
+		}) {
+			t.FailNow()
+		}
+	}
+	named := func(name string) func(*client) bool {
+		return func(c *client) bool { return slices.Contains(c.roster(), name) }
+	}
+	verbs := map[*client][]talk.Verb{}
+
 	// all waits until every old client has what it is to have.
 	all := func(what string, ok func(c *client) bool) {
-		t.Helper()
+		s.t.Helper()
 		for _, c := range old {
 			c.waitFor(fmt.Sprintf("%s, with %+v", what, c.caps), func() bool { return ok(c) })
 		}
 	}
 	status := func(what string, ok func(c *client) bool) {
-		t.Helper()
+		s.t.Helper()
 		all(what, func(c *client) bool { return c.caps.Status == 0 || ok(c) })
 	}
 
-	// Voices with sequences and without, clips, and a channel.
 	spec := radio
 	spec.Range = 48
 	ch := s.channel(spec)
@@ -167,7 +182,7 @@ func TestMixedVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	speak := func(what string, ok func(c *client) bool) {
-		t.Helper()
+		s.t.Helper()
 		s.eventually(what, func() bool {
 			anna.SendOpus(opus)
 			clip.SendOpus(opus)
@@ -177,257 +192,263 @@ func TestMixedVersions(t *testing.T) {
 			return !slices.ContainsFunc(old, func(c *client) bool { return !ok(c) })
 		})
 	}
-	speak("everybody to hear what is for them", func(c *client) bool {
-		of := func(id uuid.UUID, k wire.Kind) bool {
-			return c.got(func(f wire.S2C) bool { return f.Source == id && f.Kind == k })
-		}
-		return of(anna.player.ID, wire.KindPlayer) && of(legacy.player.ID, wire.KindPlayer) &&
-			of(ch.ID(), wire.KindChannel) == (c.caps.Spatial == 1) && of(anna.player.ID, wire.KindBoard) == (c.caps.Soundboard != 0)
-	})
-	for _, c := range old {
-		if c.got(func(f wire.S2C) bool { return f.Source == legacy.player.ID && (f.Stream != 0 || f.Seq != 0) }) ||
-			c.caps.Audio == 2 && c.got(func(f wire.S2C) bool { return f.Source == anna.player.ID && f.Stream <= 0 }) {
-			t.Errorf("%+v: wrong streams", c.caps)
-		}
-	}
-
-	// Rosters, states and tiers.
-	late := s.dial(s.player("late", 0), v1)
-	named := func(name string) func(*client) bool {
-		return func(c *client) bool { return slices.Contains(c.roster(), name) }
-	}
-	all("the late one", named("late"))
-	late.conn.Close()
-	all("nobody late", func(c *client) bool { return !named("late")(c) })
-	anna.SetDeafened(true)
-	chef.SetTier(talk.Whisper)
-	status("who is deafened and whispers", func(c *client) bool {
-		return saw(c, func(r *line.Roster) bool {
-			return slices.Equal(r.Deafened, []uuid.UUID{anna.player.ID}) && slices.Equal(r.Tiers[talk.Whisper], []uuid.UUID{chef.player.ID})
-		})
-	})
-	anna.SetDeafened(false)
-	chef.SetTier(talk.Normal)
-	if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2}}}); err != nil {
-		t.Fatal(err)
-	}
-	status("the shout", func(c *client) bool {
-		return saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Tiers: talk.TiersOf(talk.Whisper)} }) &&
-			saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Tiers: talk.TiersOf(talk.Whisper, talk.Shout)} })
-	})
-	for _, c := range old {
-		c.player.SetPose(&world.Pose{X: 4, Y: 64, Yaw: 90, Place: s.place})
-	}
-	all("its pose", func(c *client) bool {
-		return c.caps.Pose == 0 || saw(c, func(p *line.Pose) bool { return p.X == 4 && p.Yaw == 90 })
-	})
-
-	// Mutes of each and of all.
-	var muted Changes
-	for _, c := range old {
-		muted.Mutes = append(muted.Mutes, mute.Record{Player: c.player.ID, Reason: "quiet"})
-		muted.MutesGone = append(muted.MutesGone, c.player.ID)
-	}
-	told := func(kind talk.MuteKind) func(c *client) bool {
-		return func(c *client) bool {
-			return saw(c, func(m *line.Mute) bool { return m.Kind == kind && (m.Reason == "quiet") == (kind == talk.MutedPlayer) })
-		}
-	}
-	if err := s.gw.Apply(Changes{Mutes: muted.Mutes}); err != nil {
-		t.Fatal(err)
-	}
-	status("its mute", told(talk.MutedPlayer))
-	if err := s.gw.Apply(Changes{MutesGone: muted.MutesGone}); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.gw.MuteAll(mute.Record{}); err != nil {
-		t.Fatal(err)
-	}
-	status("the mute of all", told(talk.MutedServer))
-	if _, err := s.gw.Unmute(mute.Everybody); err != nil {
-		t.Fatal(err)
-	}
-	status("no mute", func(c *client) bool {
-		l := c.lines("SSVC_MUTE_V1 ")
-		return len(l) > 0 && l[len(l)-1] == "SSVC_MUTE_V1 0 - -"
-	})
-
-	// What the newest client wants to say: to older servers only what they know.
-	for _, b := range fresh {
-		b.SetDeafened(true)
-		b.SetTier(talk.Whisper)
-		if err := b.Group(talk.GroupRequest{Verb: talk.Leave}); (err == nil) != (b.Caps().Groups == 2) {
-			t.Errorf("%+v: %v", b.Caps(), err)
-		}
-		// Lost: too soon.
-		if err := b.Group(talk.GroupRequest{Verb: talk.Delete}); (err == nil) != (b.Caps().GroupEdit == 1) {
-			t.Errorf("%+v: %v", b.Caps(), err)
-		}
-		k, err := b.StartClip()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := k.SendOpus(append(slices.Clone(opus), 'c')); err != nil {
-			t.Fatal(err)
-		}
-		k.End()
-		if err := b.SendOpus(append(slices.Clone(opus), 'm')); err != nil {
-			t.Fatal(err)
-		}
-	}
-	newest := old[slices.IndexFunc(old, func(c *client) bool { return c.caps == everything })]
-	for _, b := range fresh {
-		kind := wire.KindPlayer // by the microphone where there is no soundboard
-		if b.Caps().Soundboard != 0 {
-			kind = wire.KindBoard
-		}
-		newest.waitFor(fmt.Sprintf("voice and clip on a server of %+v", b.Caps()), func() bool {
-			of := func(k wire.Kind, last byte) bool {
-				return newest.got(func(f wire.S2C) bool {
-					return f.Source == b.player.ID && f.Kind == k && string(f.Opus[:4]) == string(opus) && f.Opus[4] == last
-				})
+	stage("voices with sequences and without, clips, a channel", func(t *testing.T) {
+		speak("everybody to hear what is for them", func(c *client) bool {
+			of := func(id uuid.UUID, k wire.Kind) bool {
+				return c.got(func(f wire.S2C) bool { return f.Source == id && f.Kind == k })
 			}
-			return of(wire.KindPlayer, 'm') && of(kind, 'c')
+			return of(anna.player.ID, wire.KindPlayer) && of(legacy.player.ID, wire.KindPlayer) &&
+				of(ch.ID(), wire.KindChannel) == (c.caps.Spatial == 1) && of(anna.player.ID, wire.KindBoard) == (c.caps.Soundboard != 0)
 		})
-	}
-	status("all who deafened themselves and whisper", func(c *client) bool {
-		return saw(c, func(r *line.Roster) bool {
-			return !slices.ContainsFunc(fresh, func(b *bot) bool {
-				known := b.Caps().Status == 1
-				return slices.Contains(r.Deafened, b.player.ID) != known || slices.Contains(r.Tiers[talk.Whisper], b.player.ID) != known
+		for _, c := range old {
+			if c.got(func(f wire.S2C) bool { return f.Source == legacy.player.ID && (f.Stream != 0 || f.Seq != 0) }) ||
+				c.caps.Audio == 2 && c.got(func(f wire.S2C) bool { return f.Source == anna.player.ID && f.Stream <= 0 }) {
+				t.Errorf("%+v: wrong streams", c.caps)
+			}
+		}
+	})
+
+	stage("rosters, states and tiers", func(t *testing.T) {
+		late := s.dial(s.player("late", 0), v1)
+		all("the late one", named("late"))
+		late.conn.Close()
+		all("nobody late", func(c *client) bool { return !named("late")(c) })
+		anna.SetDeafened(true)
+		chef.SetTier(talk.Whisper)
+		status("who is deafened and whispers", func(c *client) bool {
+			return saw(c, func(r *line.Roster) bool {
+				return slices.Equal(r.Deafened, []uuid.UUID{anna.player.ID}) && slices.Equal(r.Tiers[talk.Whisper], []uuid.UUID{chef.player.ID})
 			})
 		})
+		anna.SetDeafened(false)
+		chef.SetTier(talk.Normal)
+		if err := s.gw.SetPolicy(route.Policy{Gain: gain.Rules{Default: 48, Tiers: [talk.Tiers]float64{talk.Whisper: 0.5, talk.Shout: 2}}}); err != nil {
+			t.Fatal(err)
+		}
+		status("the shout", func(c *client) bool {
+			return saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Tiers: talk.TiersOf(talk.Whisper)} }) &&
+				saw(c, func(r *line.Ranges) bool { return *r == line.Ranges{Tiers: talk.TiersOf(talk.Whisper, talk.Shout)} })
+		})
+		for _, c := range old {
+			c.player.SetPose(&world.Pose{X: 4, Y: 64, Yaw: 90, Place: s.place})
+		}
+		all("its pose", func(c *client) bool {
+			return c.caps.Pose == 0 || saw(c, func(p *line.Pose) bool { return p.X == 4 && p.Yaw == 90 })
+		})
 	})
 
-	// Groups: invitations, and everybody in one group, those who know of groups by themselves and the others moved.
-	if err := anna.Group(talk.GroupRequest{Verb: talk.Create, Name: "team", Password: "pass"}); err != nil {
-		t.Fatal(err)
-	}
-	var group uuid.UUID
-	s.eventually("the group", func() bool {
-		g := anna.Groups()
-		if g == nil || len(g.Groups) == 0 {
-			return false
+	stage("mutes of each and of all", func(t *testing.T) {
+		var muted Changes
+		for _, c := range old {
+			muted.Mutes = append(muted.Mutes, mute.Record{Player: c.player.ID, Reason: "quiet"})
+			muted.MutesGone = append(muted.MutesGone, c.player.ID)
 		}
-		group = g.Groups[0].ID
-		return true
+		told := func(kind talk.MuteKind) func(c *client) bool {
+			return func(c *client) bool {
+				return saw(c, func(m *line.Mute) bool { return m.Kind == kind && (m.Reason == "quiet") == (kind == talk.MutedPlayer) })
+			}
+		}
+		if err := s.gw.Apply(Changes{Mutes: muted.Mutes}); err != nil {
+			t.Fatal(err)
+		}
+		status("its mute", told(talk.MutedPlayer))
+		if err := s.gw.Apply(Changes{MutesGone: muted.MutesGone}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.gw.MuteAll(mute.Record{}); err != nil {
+			t.Fatal(err)
+		}
+		status("the mute of all", told(talk.MutedServer))
+		if _, err := s.gw.Unmute(mute.Everybody); err != nil {
+			t.Fatal(err)
+		}
+		status("no mute", func(c *client) bool {
+			l := c.lines("SSVC_MUTE_V1 ")
+			return len(l) > 0 && l[len(l)-1] == "SSVC_MUTE_V1 0 - -"
+		})
 	})
-	verbs := map[*client][]talk.Verb{}
-	var knowing, others []*client
-	for _, c := range old {
-		if c.caps.Groups == 2 {
-			knowing = append(knowing, c)
-		} else {
-			others = append(others, c)
-		}
-	}
-	for _, to := range []*client{knowing[0], others[0], others[len(others)-1]} {
-		s.eventually("the invitation of "+to.player.Name, func() bool {
-			if err := anna.Group(talk.GroupRequest{Verb: talk.Invite, Group: group, Player: to.player.ID}); err != nil {
+
+	stage("the newest client says to older servers what they know", func(t *testing.T) {
+		for _, b := range fresh {
+			b.SetDeafened(true)
+			b.SetTier(talk.Whisper)
+			if err := b.Group(talk.GroupRequest{Verb: talk.Leave}); (err == nil) != (b.Caps().Groups == 2) {
+				t.Errorf("%+v: %v", b.Caps(), err)
+			}
+			// Lost: too soon.
+			if err := b.Group(talk.GroupRequest{Verb: talk.Delete}); (err == nil) != (b.Caps().GroupEdit == 1) {
+				t.Errorf("%+v: %v", b.Caps(), err)
+			}
+			k, err := b.StartClip()
+			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(210 * time.Millisecond)
-			return to.caps.Groups == 0 || saw(to, func(g *line.Groups) bool { return len(g.Invites) == 1 && g.Invites[0].From == anna.player.ID })
-		})
-	}
-	if len(others) > len(knowing) { // each moves one
-		t.Fatalf("%d sets with groups, %d without", len(knowing), len(others))
-	}
-	for _, c := range knowing {
-		c.text("SSVC_GROUP_V1:JOIN " + group.String() + " " + b64("pass"))
-		verbs[c] = []talk.Verb{talk.Join, talk.Move}
-		c.waitFor("an answer", func() bool {
-			return saw(c, func(r *talk.GroupResult) bool { return *r == talk.GroupResult{Verb: talk.Join} })
-		})
-	}
-	time.Sleep(210 * time.Millisecond) // of which the server keeps 200 free
-	for i, c := range knowing {
-		c.text("SSVC_GROUP_V1:MOVE " + others[i%len(others)].player.ID.String() + " " + group.String())
-	}
-	all("the group", func(c *client) bool {
-		return c.caps.Groups == 0 || saw(c, func(g *line.Groups) bool {
-			return len(g.Groups) == 1 && g.Groups[0].Locked && g.Groups[0].Name == "team" && len(g.Members) == len(old)+1
-		}) && saw(c, func(r *talk.GroupResult) bool { return *r == talk.GroupResult{Verb: talk.Move} })
-	})
-	speak("everybody to hear the group", func(c *client) bool {
-		central := func(k wire.Kind) bool {
-			return c.got(func(f wire.S2C) bool {
-				return f.Source == anna.player.ID && f.Kind == k && f.Gain == 255 && f.DX == 0 && f.DZ == 0
-			})
-		}
-		return central(wire.KindPlayer) && central(wire.KindBoard) == (c.caps.Soundboard != 0)
-	})
-	time.Sleep(210 * time.Millisecond)
-	for _, c := range knowing { // an owner or admin may edit, with the extension
-		if c.caps.GroupEdit == 1 {
-			verbs[c] = append(verbs[c], talk.Rename)
-			c.text("SSVC_GROUP_V1:RENAME " + group.String() + " " + b64("crew"))
-		}
-	}
-	all("the new name", func(c *client) bool {
-		return c.caps.Groups == 0 || saw(c, func(g *line.Groups) bool { return len(g.Groups) == 1 && g.Groups[0].Name == "crew" })
-	})
-
-	// Declared voices, the end of the channel, and of groups.
-	far := s.player("far", 5000)
-	star := s.dial(far, v1)
-	all("the star", named("far"))
-	if err := s.gw.Declare(func(b *relation.Book) error {
-		for _, c := range old {
-			if err := b.Edges.Put(relation.Edge{Talker: far.ID, Listener: c.player.ID}); err != nil {
-				return err
+			if err := k.SendOpus(append(slices.Clone(opus), 'c')); err != nil {
+				t.Fatal(err)
+			}
+			k.End()
+			if err := b.SendOpus(append(slices.Clone(opus), 'm')); err != nil {
+				t.Fatal(err)
 			}
 		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	s.eventually("everybody to hear the star", func() bool {
-		star.say()
-		time.Sleep(20 * time.Millisecond)
-		return !slices.ContainsFunc(old, func(c *client) bool {
-			return !c.got(func(f wire.S2C) bool { return f.Source == far.ID && f.Gain == 255 && f.Stream == 0 })
+		newest := old[slices.IndexFunc(old, func(c *client) bool { return c.caps == everything })]
+		for _, b := range fresh {
+			kind := wire.KindPlayer // by the microphone where there is no soundboard
+			if b.Caps().Soundboard != 0 {
+				kind = wire.KindBoard
+			}
+			newest.waitFor(fmt.Sprintf("voice and clip on a server of %+v", b.Caps()), func() bool {
+				of := func(k wire.Kind, last byte) bool {
+					return newest.got(func(f wire.S2C) bool {
+						return f.Source == b.player.ID && f.Kind == k && string(f.Opus[:4]) == string(opus) && f.Opus[4] == last
+					})
+				}
+				return of(wire.KindPlayer, 'm') && of(kind, 'c')
+			})
+		}
+		status("all who deafened themselves and whisper", func(c *client) bool {
+			return saw(c, func(r *line.Roster) bool {
+				return !slices.ContainsFunc(fresh, func(b *bot) bool {
+					known := b.Caps().Status == 1
+					return slices.Contains(r.Deafened, b.player.ID) != known || slices.Contains(r.Tiers[talk.Whisper], b.player.ID) != known
+				})
+			})
 		})
 	})
-	all("the channel's name", func(c *client) bool {
-		return c.caps.Speakers == 0 || saw(c, func(l *line.Speakers) bool { return len(l.List) == 1 && l.List[0].Name == radio.Name })
-	})
-	ch.Close()
-	all("no channel", func(c *client) bool {
-		l := c.lines("SSVC_SPEAKERS_V1\n")
-		return c.caps.Speakers == 0 || l[len(l)-1] == "SSVC_SPEAKERS_V1\n"
-	})
-	off := openGroups
-	off.Enabled = false
-	if err := s.gw.SetGroups(off); err != nil {
-		t.Fatal(err)
-	}
-	bye := s.dial(s.player("bye", 0), v1)
-	all("the last one", named("bye")) // so that whatever else was to come has come
-	bye.conn.Close()
 
-	for _, c := range old {
-		c.mu.Lock()
-		if faults := foreign(c.caps, c.frames, c.texts, verbs[c]...); faults != nil || c.err != nil {
-			t.Errorf("a client of %+v: end %v, got\n%s", c.caps, c.err, strings.Join(faults, "\n"))
+	stage("groups, by invitation, password and move", func(t *testing.T) {
+		if err := anna.Group(talk.GroupRequest{Verb: talk.Create, Name: "team", Password: "pass"}); err != nil {
+			t.Fatal(err)
 		}
-		c.mu.Unlock()
-	}
-	for _, b := range append(fresh, anna, chef) {
-		select {
-		case <-b.Done():
-			t.Errorf("on a server of %+v: %v", b.Caps(), b.Wait())
-		default:
+		var group uuid.UUID
+		s.eventually("the group", func() bool {
+			g := anna.Groups()
+			if g == nil || len(g.Groups) == 0 {
+				return false
+			}
+			group = g.Groups[0].ID
+			return true
+		})
+		var knowing, others []*client
+		for _, c := range old {
+			if c.caps.Groups == 2 {
+				knowing = append(knowing, c)
+			} else {
+				others = append(others, c)
+			}
 		}
-		if n := b.Counters(); n.Frames == 0 || n.Invalid != 0 || n.BadText != 0 {
-			t.Errorf("on a server of %+v: %+v", b.Caps(), n)
+		for _, to := range []*client{knowing[0], others[0], others[len(others)-1]} {
+			s.eventually("the invitation of "+to.player.Name, func() bool {
+				if err := anna.Group(talk.GroupRequest{Verb: talk.Invite, Group: group, Player: to.player.ID}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(210 * time.Millisecond)
+				return to.caps.Groups == 0 || saw(to, func(g *line.Groups) bool { return len(g.Invites) == 1 && g.Invites[0].From == anna.player.ID })
+			})
 		}
-	}
-	for why, n := range s.gw.Stats().Dropped {
-		if n > 0 && strings.HasPrefix(why, "bad_") {
-			t.Errorf("%d frames dropped for %s", n, why)
+		if len(others) > len(knowing) { // each moves one
+			t.Fatalf("%d sets with groups, %d without", len(knowing), len(others))
 		}
-	}
+		for _, c := range knowing {
+			c.text("SSVC_GROUP_V1:JOIN " + group.String() + " " + b64("pass"))
+			verbs[c] = []talk.Verb{talk.Join, talk.Move}
+			c.waitFor("an answer", func() bool {
+				return saw(c, func(r *talk.GroupResult) bool { return *r == talk.GroupResult{Verb: talk.Join} })
+			})
+		}
+		time.Sleep(210 * time.Millisecond) // of which the server keeps 200 free
+		for i, c := range knowing {
+			c.text("SSVC_GROUP_V1:MOVE " + others[i%len(others)].player.ID.String() + " " + group.String())
+		}
+		all("the group", func(c *client) bool {
+			return c.caps.Groups == 0 || saw(c, func(g *line.Groups) bool {
+				return len(g.Groups) == 1 && g.Groups[0].Locked && g.Groups[0].Name == "team" && len(g.Members) == len(old)+1
+			}) && saw(c, func(r *talk.GroupResult) bool { return *r == talk.GroupResult{Verb: talk.Move} })
+		})
+		speak("everybody to hear the group", func(c *client) bool {
+			central := func(k wire.Kind) bool {
+				return c.got(func(f wire.S2C) bool {
+					return f.Source == anna.player.ID && f.Kind == k && f.Gain == 255 && f.DX == 0 && f.DZ == 0
+				})
+			}
+			return central(wire.KindPlayer) && central(wire.KindBoard) == (c.caps.Soundboard != 0)
+		})
+		time.Sleep(210 * time.Millisecond)
+		for _, c := range knowing { // an owner or admin may edit, with the extension
+			if c.caps.GroupEdit == 1 {
+				verbs[c] = append(verbs[c], talk.Rename)
+				c.text("SSVC_GROUP_V1:RENAME " + group.String() + " " + b64("crew"))
+			}
+		}
+		all("the new name", func(c *client) bool {
+			return c.caps.Groups == 0 || saw(c, func(g *line.Groups) bool { return len(g.Groups) == 1 && g.Groups[0].Name == "crew" })
+		})
+	})
+
+	stage("declared voices, and the end of the channel", func(t *testing.T) {
+		far := s.player("far", 5000)
+		star := s.dial(far, v1)
+		all("the star", named("far"))
+		if err := s.gw.Declare(func(b *relation.Book) error {
+			for _, c := range old {
+				if err := b.Edges.Put(relation.Edge{Talker: far.ID, Listener: c.player.ID}); err != nil {
+					return err
+				}
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		s.eventually("everybody to hear the star", func() bool {
+			star.say()
+			time.Sleep(20 * time.Millisecond)
+			return !slices.ContainsFunc(old, func(c *client) bool {
+				return !c.got(func(f wire.S2C) bool { return f.Source == far.ID && f.Gain == 255 && f.Stream == 0 })
+			})
+		})
+		all("the channel's name", func(c *client) bool {
+			return c.caps.Speakers == 0 || saw(c, func(l *line.Speakers) bool { return len(l.List) == 1 && l.List[0].Name == radio.Name })
+		})
+		ch.Close()
+		all("no channel", func(c *client) bool {
+			l := c.lines("SSVC_SPEAKERS_V1\n")
+			return c.caps.Speakers == 0 || l[len(l)-1] == "SSVC_SPEAKERS_V1\n"
+		})
+	})
+
+	stage("nothing else has come", func(t *testing.T) {
+		off := openGroups
+		off.Enabled = false
+		if err := s.gw.SetGroups(off); err != nil {
+			t.Fatal(err)
+		}
+		bye := s.dial(s.player("bye", 0), v1)
+		all("the last one", named("bye")) // so that whatever else was to come has come
+		bye.conn.Close()
+
+		for _, c := range old {
+			c.mu.Lock()
+			if faults := foreign(c.caps, c.frames, c.texts, verbs[c]...); faults != nil || c.err != nil {
+				t.Errorf("a client of %+v: end %v, got\n%s", c.caps, c.err, strings.Join(faults, "\n"))
+			}
+			c.mu.Unlock()
+		}
+		for _, b := range append(fresh, anna, chef) {
+			select {
+			case <-b.Done():
+				t.Errorf("on a server of %+v: %v", b.Caps(), b.Wait())
+			default:
+			}
+			if n := b.Counters(); n.Frames == 0 || n.Invalid != 0 || n.BadText != 0 {
+				t.Errorf("on a server of %+v: %+v", b.Caps(), n)
+			}
+		}
+		for why, n := range s.gw.Stats().Dropped {
+			if n > 0 && strings.HasPrefix(why, "bad_") {
+				t.Errorf("%d frames dropped for %s", n, why)
+			}
+		}
+	})
 }
 
 // TestRollback: a player's next connection negotiates again, whichever end has changed meanwhile, and the others need

@@ -20,6 +20,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	vc "github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -104,11 +105,7 @@ func (b *bot) until(n int, what string, pass func(vc.Sound) bool) (all []vc.Soun
 
 func (s *site) eventually(what string, ok func() bool) {
 	s.t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain for %s", what)
-		}
-	}
+	testkit.Until(s.t, what, ok)
 }
 
 // meet waits until everybody hears from, and forgets what that took.

@@ -78,15 +78,6 @@ func (s *site) declared() (all string) {
 	return all
 }
 
-func (s *site) until(what string, ok func() bool) {
-	s.t.Helper()
-	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			s.t.Fatalf("waited in vain until %s", what)
-		}
-	}
-}
-
 // Everything that lasts outlives the gateway, although each of its parts starts over.
 func TestStateOutlivesTheGateway(t *testing.T) {
 	dir := t.TempDir()
@@ -101,7 +92,7 @@ func TestStateOutlivesTheGateway(t *testing.T) {
 	if got := b.request("CREATE OPEN 0 %s -", b64("passing")); got != "CREATE OK" {
 		t.Fatal(got)
 	}
-	s.until("they are counted", func() bool { c := s.gw.Stats().Counts; return c == Counts{Groups: 2, Members: 2} })
+	s.eventually("they are counted", func() bool { c := s.gw.Stats().Counts; return c == Counts{Groups: 2, Members: 2} })
 	now := time.Now()
 	for _, r := range []mute.Record{
 		{Player: a.player.ID, Name: "anna", By: "mod", Reason: "too loud", Until: now.Add(time.Hour)},
@@ -173,8 +164,8 @@ func TestStateOutlivesTheGateway(t *testing.T) {
 	if got := a.request("JOIN %s %s", id, b64("pass")); got != "JOIN OK" {
 		t.Error(got)
 	}
-	s.until("they are counted", func() bool { return s.gw.Stats().Counts == Counts{Groups: 1, Members: 1, Mutes: 1} })
-	s.until("all is stored", func() bool { return st.Health().Waiting == 0 })
+	s.eventually("they are counted", func() bool { return s.gw.Stats().Counts == Counts{Groups: 1, Members: 1, Mutes: 1} })
+	s.eventually("all is stored", func() bool { return st.Health().Waiting == 0 })
 	// The one that has lapsed is kept for a while, in case that the clock was wrong.
 	if got := records[mute.Record](t, st, store.Mutes); len(got) != 2 {
 		t.Errorf("stored: %v", got)
@@ -307,7 +298,7 @@ func TestNothingIsAcknowledgedBeforeItIsStored(t *testing.T) {
 	}
 	a.text(fmt.Sprintf("SSVC_GROUP_V1:CREATE OPEN 1 %s -", b64("lasting")))
 	a.waitFor("the group", func() bool { return a.groupsNow() != nil && len(a.groupsNow().Groups) == 2 })
-	s.until("it is given to the store", func() bool { return st.waiting() == 1 })
+	s.eventually("it is given to the store", func() bool { return st.waiting() == 1 })
 	muted := make(chan error)
 	go func() {
 		defer close(muted)
@@ -316,7 +307,7 @@ func TestNothingIsAcknowledgedBeforeItIsStored(t *testing.T) {
 		}
 	}()
 	a.told("SSVC_MUTE_V1 ", "1 - -")
-	s.until("it is given to the store", func() bool { return st.waiting() == 2 })
+	s.eventually("it is given to the store", func() bool { return st.waiting() == 2 })
 	if got, err := s.gw.Mutes(); len(got) != 1 || err != nil { // which waits for nothing
 		t.Error(got, err)
 	}
@@ -363,18 +354,18 @@ func TestGatewaysShareWhatLasts(t *testing.T) {
 	if err := one.gw.SpeakerBook().Put(speaker.Record{Name: "Stage", Server: "survival", World: "w", Volume: 1, Range: 9}); err != nil {
 		t.Fatal(err)
 	}
-	two.until("the speaker is there", func() bool { all := two.gw.SpeakerBook().All(); return len(all) == 1 && all[0].Range == 9 })
+	two.eventually("the speaker is there", func() bool { all := two.gw.SpeakerBook().All(); return len(all) == 1 && all[0].Range == 9 })
 	if !two.gw.SpeakerBook().Remove("stage") {
 		t.Error("it cannot be removed")
 	}
-	one.until("the speaker is gone", func() bool { return len(one.gw.SpeakerBook().All()) == 0 })
-	two.until("the domain is there", func() bool { return two.declared() == one.declared() })
+	one.eventually("the speaker is gone", func() bool { return len(one.gw.SpeakerBook().All()) == 0 })
+	two.eventually("the domain is there", func() bool { return two.declared() == one.declared() })
 	if got := b.request("JOIN %s %s", b.groupsNow().Groups[0].ID, b64("pass")); got != "JOIN OK" {
 		t.Error(got)
 	}
 
 	e.Stop()
-	one.until("it is lost", func() bool { return !lost.Health().OK })
+	one.eventually("it is lost", func() bool { return !lost.Health().OK })
 	if err := one.gw.Mute(mute.Record{Player: b.player.ID, Name: "ben"}); err != nil {
 		t.Fatal(err) // it is in force
 	}
@@ -391,7 +382,7 @@ func TestGatewaysShareWhatLasts(t *testing.T) {
 	e.Start()
 	b.told("SSVC_MUTE_V1 ", "1 - -")
 	b.waitFor("the end of the group", func() bool { return len(b.groupsNow().Groups) == 0 })
-	two.until("it knows all", func() bool { return slices.Equal(two.muted(), []string{"ben"}) })
+	two.eventually("it knows all", func() bool { return slices.Equal(two.muted(), []string{"ben"}) })
 }
 
 // The largest domain that can be declared can be stored.

@@ -1,7 +1,6 @@
 package invite
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"net/netip"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/earshot-mc/earshot/handshake/offer"
 	"github.com/earshot-mc/earshot/handshake/token"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/session"
 )
 
@@ -289,8 +289,8 @@ func TestOlderSessionEndsLater(t *testing.T) {
 
 func TestNoTokenInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		i, c := New(Config{Tokens: token.New(10), Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}), newClient()
+		var log testkit.Log
+		i, c := New(Config{Tokens: token.New(10), Log: log.Logger(slog.LevelDebug)}), newClient()
 		i.Message(c, offer.Hello, hello)
 		_, secret := c.last(t)
 		c.full = errors.New("queue is full")

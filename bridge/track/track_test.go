@@ -15,6 +15,7 @@ import (
 	"testing/synctest"
 
 	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
 	"github.com/earshot-mc/earshot/proxy/proto"
@@ -791,8 +792,8 @@ func TestWhatCannotBeDecoded(t *testing.T) {
 	everyVersion(t, func(t *testing.T, protocol int32) {
 		s := onFoot(t, protocol)
 		v := proto.Lookup(protocol)
-		var log bytes.Buffer
-		s.track.Failures.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		var log testkit.Log
+		s.track.Failures.Log = log.Logger(slog.LevelDebug)
 		before := *s.player.Facts()
 		s.mount(300, s.self)
 		riding := *s.player.Facts()

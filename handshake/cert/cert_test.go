@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m, peer.AuthorityLeft()) }
@@ -110,8 +111,8 @@ func TestAuthority(t *testing.T) {
 
 // TestAuthorityRefuses: what is wrong is in the log once, with what to do, and nobody waits for ever.
 func TestAuthorityRefuses(t *testing.T) {
-	var log bytes.Buffer
-	c := New(t.TempDir(), slog.New(slog.NewTextHandler(&log, nil)))
+	var log testkit.Log
+	c := New(t.TempDir(), log.Logger(slog.LevelInfo))
 	byHTTP, byTLS := port(t, c)
 	a := peer.NewAuthority(t, byHTTP, byTLS)
 	a.Refuses.Store(true)

@@ -1,7 +1,6 @@
 package front
 
 import (
-	"bytes"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -11,6 +10,8 @@ import (
 	"testing/synctest"
 
 	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -92,8 +93,8 @@ func TestClientAddress(t *testing.T) {
 // TestNobodyIsTrustedByDefault: a header from this very machine is not believed either, and the request not local.
 func TestNobodyIsTrustedByDefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var log bytes.Buffer
-		f := New(nil, slog.New(slog.NewTextHandler(&log, nil)))
+		var log testkit.Log
+		f := New(nil, log.Logger(slog.LevelInfo))
 		for range 3 {
 			if client, direct := ask(f, "127.0.0.1:9", "X-Forwarded-For: 127.0.0.1"); client != "127.0.0.1:9" || direct {
 				t.Error(client, direct)

@@ -21,6 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice"
 	"github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/gain"
@@ -73,14 +74,7 @@ func TestAnotherKindOfClient(t *testing.T) {
 		p.SetPose(&world.Pose{X: x, Y: 64, Place: place})
 		return p
 	}
-	until := func(what string, ok func() bool) {
-		t.Helper()
-		for deadline := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("waited in vain for ", what)
-			}
-		}
-	}
+	until := func(what string, ok func() bool) { t.Helper(); testkit.Until(t, what, ok) }
 	call := func(p *world.Player) *Handset {
 		h := New()
 		serving.Go(func() {

@@ -7,6 +7,7 @@ package testkit
 import (
 	"bytes"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -25,11 +26,41 @@ const Patience = 45 * time.Second
 // it waited for.
 func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for end := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
+	if !Wait(Patience, ok) {
+		t.Fatalf("waited in vain for this: %s", what)
+	}
+}
+
+// Wait waits until ok for as long as d, and reports whether it is.
+func Wait(d time.Duration, ok func() bool) bool {
+	for end := time.Now().Add(d); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("waited in vain for this: %s", what)
+			return false
 		}
 	}
+	return true
+}
+
+// Lines reads a file of JSON values, one a line. A file without any is an error, for then nothing would be tested.
+func Lines[V any](path string) (all []V, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for i, line := range bytes.Split(data, []byte("\n")) {
+		if len(line) == 0 {
+			continue
+		}
+		var v V
+		if err := json.Unmarshal(line, &v); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", path, i+1, err)
+		}
+		all = append(all, v)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%s holds no vectors", path)
+	}
+	return all, nil
 }
 
 // Row is one line of a file of vectors.

@@ -2,7 +2,10 @@ package testkit
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -59,6 +62,28 @@ func TestUntil(t *testing.T) {
 			t.Errorf("failed with %q after %v", v.failed, time.Since(begin))
 		}
 	})
+}
+
+func TestLines(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.jsonl")
+	for text, want := range map[string]string{
+		"{\"a\":1}\n\n{\"a\":2}": "[1 2] <nil>", "{\"a\":1}\n{\n": "[] x.jsonl:2: unexpected end of JSON input", "\n": "[] x.jsonl holds no vectors",
+	} {
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		all, err := Lines[struct{ A int }](path)
+		got := []int{}
+		for _, v := range all {
+			got = append(got, v.A)
+		}
+		if have := strings.ReplaceAll(fmt.Sprint(got, " ", err), filepath.Dir(path)+string(filepath.Separator), ""); have != want {
+			t.Errorf("%q: %s, want %s", text, have, want)
+		}
+	}
+	if _, err := Lines[int](path + "x"); err == nil {
+		t.Error("no file, no error")
+	}
 }
 
 func TestLog(t *testing.T) {

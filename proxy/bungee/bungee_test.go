@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/limit"
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
@@ -412,8 +413,8 @@ func FuzzHandle(f *testing.F) {
 func TestBudget(t *testing.T) {
 	m, from, did := setup(Self, 0)
 	rate := limit.Rate{PerSecond: 0.001, Burst: 3}
-	var log strings.Builder
-	m.cfg.Budget, m.cfg.Log = func() limit.Rate { return rate }, slog.New(slog.NewTextHandler(&log, nil))
+	var log testkit.Log
+	m.cfg.Budget, m.cfg.Log = func() limit.Rate { return rate }, log.Logger(slog.LevelInfo)
 	m.cfg.Mode = func(string) Mode { return Self }
 	ask := func(b backend) int {
 		n := len(*did)
@@ -443,8 +444,8 @@ func TestBudget(t *testing.T) {
 // TestRefusalsAreLogged: a plugin that may not do something is in the log once a minute, with the setting.
 func TestRefusalsAreLogged(t *testing.T) {
 	m, from, did := setup(Self, 0)
-	var log strings.Builder
-	m.cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+	var log testkit.Log
+	m.cfg.Log = log.Logger(slog.LevelInfo)
 	for range 5 {
 		m.Handle(from, LegacyChannel, msg("KickPlayer", "jeb_", "out"))
 	}

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/hex"
@@ -14,6 +13,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -61,21 +61,15 @@ func unhex(t testing.TB, s string) []byte {
 // shapesByProtocol is testdata/parsers.jsonl: the shape of each parser's properties, by name or by number, as the
 // definitions of another implementation have it.
 var shapesByProtocol = sync.OnceValue(func() map[int32]map[string]string {
-	f, err := os.Open("testdata/parsers.jsonl")
+	lines, err := testkit.Lines[struct {
+		Protocols []int32
+		Shapes    json.RawMessage
+	}]("testdata/parsers.jsonl")
 	if err != nil {
 		panic(err)
 	}
-	defer f.Close()
 	all := map[int32]map[string]string{}
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		var v struct {
-			Protocols []int32
-			Shapes    json.RawMessage
-		}
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			panic(err)
-		}
+	for _, v := range lines {
 		shapes := map[string]string{}
 		if v.Shapes[0] == '[' {
 			var list []string

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -18,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // ward is a Board whose servers answer as told, with the times at which each was asked.
 type ward struct {
 	*Board
-	log strings.Builder
+	log testkit.Log
 
 	mu    sync.Mutex
 	down  map[string]bool
@@ -32,7 +34,7 @@ type ward struct {
 func begin(t *testing.T, p Policy, f func(w *ward), names ...string) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &ward{down: map[string]bool{}, asked: map[string][]time.Time{}}
-		w.Board = New(w.ask, slog.New(slog.NewTextHandler(&w.log, nil)))
+		w.Board = New(w.ask, w.log.Logger(slog.LevelInfo))
 		w.Watch(names, p)
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})

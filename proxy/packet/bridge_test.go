@@ -1,17 +1,16 @@
 package packet
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/proto"
 	"github.com/google/uuid"
@@ -33,17 +32,12 @@ type bridgeVector struct {
 
 func bridgeVectors(t testing.TB) []bridgeVector {
 	t.Helper()
-	f, err := os.Open("testdata/bridge.jsonl")
-	if err != nil {
-		t.Fatal(err)
+	all, err := testkit.Lines[bridgeVector]("testdata/bridge.jsonl")
+	if err != nil || len(all) < 200 {
+		t.Fatalf("only %d vectors (%v): run testdata/bridge.js", len(all), err)
 	}
-	defer f.Close()
-	var all []bridgeVector
-	for in := bufio.NewScanner(f); in.Scan(); {
-		var v bridgeVector
-		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
+	for i := range all {
+		v := &all[i]
 		p, ok := proto.ByName(v.Packet)
 		if !ok {
 			t.Fatalf("there is no packet %q", v.Packet)
@@ -55,10 +49,6 @@ func bridgeVectors(t testing.TB) []bridgeVector {
 		if v.body, err = hex.DecodeString(v.Hex); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, v)
-	}
-	if len(all) < 200 {
-		t.Fatalf("only %d vectors, run testdata/bridge.js", len(all))
 	}
 	return all
 }

@@ -1,17 +1,16 @@
 package packet
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
@@ -26,27 +25,17 @@ type chatVector struct {
 	body []byte
 }
 
-func chatVectors(t testing.TB) (all []chatVector) {
+func chatVectors(t testing.TB) []chatVector {
 	t.Helper()
-	f, err := os.Open("testdata/chat.jsonl")
-	if err != nil {
-		t.Fatal(err)
+	all, err := testkit.Lines[chatVector]("testdata/chat.jsonl")
+	if err != nil || len(all) < 100 {
+		t.Fatalf("only %d vectors (%v): run testdata/chat.js", len(all), err)
 	}
-	defer f.Close()
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v chatVector
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
+	for i := range all {
+		v := &all[i]
 		if v.body, err = hex.DecodeString(v.Hex); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, v)
-	}
-	if len(all) < 100 || lines.Err() != nil {
-		t.Fatalf("only %d vectors (%v)", len(all), lines.Err())
 	}
 	return all
 }

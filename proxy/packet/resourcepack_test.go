@@ -1,14 +1,12 @@
 package packet
 
 import (
-	"bufio"
 	"encoding/hex"
-	"encoding/json"
-	"os"
 	"testing"
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -28,25 +26,17 @@ type packVector struct {
 	body []byte
 }
 
-func packVectors(t testing.TB) (all []packVector) {
+func packVectors(t testing.TB) []packVector {
 	t.Helper()
-	f, err := os.Open("testdata/packs.jsonl")
-	if err != nil {
-		t.Fatal(err)
+	all, err := testkit.Lines[packVector]("testdata/packs.jsonl")
+	if err != nil || len(all) < 40 {
+		t.Fatalf("only %d vectors (%v): run testdata/packs.js", len(all), err)
 	}
-	defer f.Close()
-	for in := bufio.NewScanner(f); in.Scan(); {
-		var v packVector
-		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
+	for i := range all {
+		v := &all[i]
 		if v.body, err = hex.DecodeString(v.Hex); err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, v)
-	}
-	if len(all) < 40 {
-		t.Fatalf("only %d vectors, run testdata/packs.js", len(all))
 	}
 	return all
 }

@@ -1,13 +1,11 @@
 package packet
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
-	"os"
 	"testing"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -18,22 +16,11 @@ type rejoinVector struct {
 	Join, First, Respawn string
 }
 
-func rejoinVectors(t testing.TB) (all []rejoinVector) {
+func rejoinVectors(t testing.TB) []rejoinVector {
 	t.Helper()
-	f, err := os.Open("testdata/respawn.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	for in := bufio.NewScanner(f); in.Scan(); {
-		var v rejoinVector
-		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, v)
-	}
-	if len(all) < 30 {
-		t.Fatalf("only %d vectors, run testdata/respawn.js", len(all))
+	all, err := testkit.Lines[rejoinVector]("testdata/respawn.jsonl")
+	if err != nil || len(all) < 30 {
+		t.Fatalf("only %d vectors (%v): run testdata/respawn.js", len(all), err)
 	}
 	return all
 }

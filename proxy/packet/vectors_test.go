@@ -1,15 +1,14 @@
 package packet
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
-	"os"
 	"reflect"
 	"slices"
 	"testing"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
@@ -23,23 +22,9 @@ type loginVector struct {
 
 func loginVectors(t testing.TB) []loginVector {
 	t.Helper()
-	f, err := os.Open("testdata/login.jsonl")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var out []loginVector
-	lines := bufio.NewScanner(f)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var v loginVector
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, v)
-	}
-	if len(out) < 200 || lines.Err() != nil {
-		t.Fatalf("only %d vectors (%v)", len(out), lines.Err())
+	out, err := testkit.Lines[loginVector]("testdata/login.jsonl")
+	if err != nil || len(out) < 200 {
+		t.Fatalf("only %d vectors (%v)", len(out), err)
 	}
 	return out
 }

@@ -270,10 +270,8 @@ func until(t testing.TB, ok func() bool, format string, args func() []any) {
 
 func within(t testing.TB, d time.Duration, ok func() bool, format string, args func() []any) {
 	t.Helper()
-	for end := time.Now().Add(d); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf(format, args()...)
-		}
+	if !testkit.Wait(d, ok) {
+		t.Fatalf(format, args()...)
 	}
 }
 

@@ -1,12 +1,9 @@
 package session
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/field"
 	"github.com/earshot-mc/earshot/proxy/packet"
@@ -24,20 +22,15 @@ import (
 
 // worlds are join games that another implementation wrote, with what has to become of them, by protocol.
 var worlds = sync.OnceValue(func() map[int32][3][]byte {
-	f, err := os.Open("../packet/testdata/respawn.jsonl")
+	lines, err := testkit.Lines[struct {
+		Protocols            []int32
+		Join, First, Respawn string
+	}]("../packet/testdata/respawn.jsonl")
 	if err != nil {
 		panic(err)
 	}
-	defer f.Close()
 	all := map[int32][3][]byte{}
-	for in := bufio.NewScanner(f); in.Scan(); {
-		var v struct {
-			Protocols            []int32
-			Join, First, Respawn string
-		}
-		if err := json.Unmarshal(in.Bytes(), &v); err != nil {
-			panic(err)
-		}
+	for _, v := range lines {
 		var body [3][]byte
 		for i, s := range []string{v.Join, v.First, v.Respawn} {
 			body[i], _ = hex.DecodeString(s)
