@@ -64,11 +64,12 @@ func (a *Stats) add(b Stats) {
 }
 
 // outbox holds what waits for one peer, in the order in which it goes: the rest of a frame that went in part; pings,
-// pongs and replies; sound; the close frame; views, when there is nothing else. It is not safe for concurrent use.
+// pongs and replies; sound; a room's control lane; the close frame; views and a room's state, when there is nothing else. It is not safe for concurrent use.
 type outbox struct {
 	rest  []byte // to be sent before anything else, as the peer has the part before
 	body  []byte // of a long view, right after rest; other sockets have the same bytes
 	texts []byte // replies as frames
+	lanes *lanes // of a room; nil: none
 
 	sound []byte // whole frames, from off on
 	off   int
@@ -170,6 +171,9 @@ func (o *outbox) close(why *Closed) {
 	}
 	o.views, o.shows = [Views][]byte{}, 0
 	o.ponged, o.ping = false, false
+	if o.lanes != nil {
+		o.lanes.state = nil
+	}
 	var body []byte
 	if why.Code != Code(ws.StatusNoStatusRcvd) {
 		body = ws.NewCloseFrameBody(ws.StatusCode(why.Code), why.Reason[:min(len(why.Reason), 123)])
@@ -187,7 +191,7 @@ func (o *outbox) discard() {
 
 func (o *outbox) empty() bool {
 	return len(o.rest) == 0 && len(o.body) == 0 && len(o.texts) == 0 && o.first == len(o.marks) && len(o.bye) == 0 &&
-		!o.ponged && !o.ping && o.shows == 0
+		!o.ponged && !o.ping && o.shows == 0 && (o.lanes == nil || o.lanes.empty())
 }
 
 // flush gives the sink as much as it takes, and returns how much that was.
@@ -217,14 +221,19 @@ func (o *outbox) flush(now time.Duration, to sink) (total int, err error) {
 				return total, err
 			}
 			continue
+		case o.lanes != nil && o.lanes.first < len(o.lanes.control):
+			o.takeControl()
 		case len(o.bye) > 0:
 			o.rest, o.bye = o.bye, nil
 		default:
 			// A view goes only where nothing is buffered, not even below.
-			if o.shows == 0 || to.busy() {
+			if shows := o.shows != 0; !shows && (o.lanes == nil || o.lanes.state == nil) || to.busy() {
 				return total, nil
+			} else if shows {
+				o.takeView()
+			} else {
+				o.takeState()
 			}
-			o.takeView()
 		}
 		n, err := to.try(o.rest)
 		if n > 0 {

@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 	"unicode/utf8"
 
 	"github.com/gobwas/ws"
 )
 
-// maxTextBytes bounds MaxText characters in UTF-8.
-const maxTextBytes = 3 * MaxText
-
-// inbox buffers the peer's bytes. It holds the longest frame whole, so that messages are handed on where they lie.
+// inbox buffers the peer's bytes. It holds the longest frame of voice whole, so that messages are handed on where they lie.
 type inbox struct {
 	read func([]byte) (int, error)
 	buf  [4096]byte
@@ -51,8 +49,22 @@ func (in *inbox) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next returns the next n bytes, at most len(buf), until the next call.
+// next returns the next n bytes, until the next call.
 func (in *inbox) next(n int) ([]byte, error) {
+	if n > len(in.buf) { // a room's frames may be longer
+		p := make([]byte, n)
+		for have := 0; have < n; {
+			if in.r == in.w {
+				if err := in.fill(); err != nil {
+					return nil, err
+				}
+			}
+			k := copy(p[have:], in.buf[in.r:in.w])
+			in.r += k
+			have += k
+		}
+		return p, nil
+	}
 	for in.w-in.r < n {
 		if err := in.fill(); err != nil {
 			return nil, err
@@ -96,10 +108,22 @@ func (s *Socket) serve(h Handler) error {
 	if errors.As(err, &bad) && !bad.Peer {
 		// The framing is lost, or a long message is still coming in: read over it for a moment, so that the close frame
 		// gets through.
-		s.close(bad, lingerError)
-		for err = nil; err == nil; err = s.in.fill() {
-			s.in.r = s.in.w
+		if l, ok := h.(LongHandler); ok && bad.Code == TooBig {
+			s.conn.SetReadDeadline(time.Now().Add(lingerLong))
+			l.TooLong()
+			s.skip()
 		}
+		s.close(bad, lingerError)
+		err = s.skip()
+	}
+	return err
+}
+
+// skip reads over everything until the connection ends.
+func (s *Socket) skip() (err error) {
+	for err == nil {
+		s.in.r = s.in.w
+		err = s.in.fill()
 	}
 	return err
 }
@@ -118,7 +142,7 @@ func (s *Socket) receive(h Handler) error {
 			return broken(err)
 		}
 		if err != nil {
-			return fmt.Errorf("read from voice socket: %w", err)
+			return fmt.Errorf("read from socket: %w", err)
 		}
 		if err := ws.CheckHeader(head, state); err != nil {
 			return broken(err)
@@ -141,9 +165,9 @@ func (s *Socket) receive(h Handler) error {
 		if head.OpCode != ws.OpContinuation {
 			op = head.OpCode
 		}
-		limit := MaxBinary
+		limit := s.limits.Binary
 		if op == ws.OpText {
-			limit = maxTextBytes
+			limit = 3 * s.limits.Text // what so many characters can take in UTF-8
 		}
 		if head.Length > int64(limit-len(parts)) {
 			return &Closed{Code: TooBig, Reason: TooBig.Reason()}
@@ -176,7 +200,7 @@ func (s *Socket) receive(h Handler) error {
 func (s *Socket) payload(head ws.Header) ([]byte, error) {
 	p, err := s.in.next(int(head.Length))
 	if err != nil {
-		return nil, fmt.Errorf("read from voice socket: %w", err)
+		return nil, fmt.Errorf("read from socket: %w", err)
 	}
 	ws.Cipher(p, head.Mask, 0)
 	return p, nil
@@ -188,7 +212,7 @@ func (s *Socket) message(h Handler, op ws.OpCode, p []byte) error {
 		if !utf8.Valid(p) {
 			return &Closed{Code: InvalidData, Reason: InvalidData.Reason()}
 		}
-		if units(p) > MaxText {
+		if len(p) > s.limits.Text && units(p) > s.limits.Text {
 			return &Closed{Code: TooBig, Reason: TooBig.Reason()}
 		}
 	}

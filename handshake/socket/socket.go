@@ -25,11 +25,20 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// Limits of one message of a peer, fragments added up.
+// Limits of one message of a voice peer, fragments added up.
 const (
 	MaxBinary = 1292 // bytes
 	MaxText   = 1024 // characters (UTF-16 code units)
 )
+
+// Limits bound one message of a peer, fragments added up.
+type Limits struct {
+	Binary int // bytes
+	Text   int // characters (UTF-16 code units)
+}
+
+// Voice are the limits of voice peers.
+var Voice = Limits{MaxBinary, MaxText}
 
 // Timing. A peer is pinged every PingEvery. It is given up when nothing at all came from it for DeadAfter.
 const (
@@ -40,6 +49,8 @@ const (
 	// the framing. Closing at once would reset the connection and take the close frame with it.
 	lingerClean = 2 * time.Second
 	lingerError = 500 * time.Millisecond
+	// lingerLong is how long a LongHandler has to close.
+	lingerLong = 5 * time.Second
 )
 
 // Code is the status in a close frame.
@@ -47,11 +58,13 @@ type Code uint16
 
 // The codes that this server closes with.
 const (
+	Normal       Code = 1000 // all is done; there is no reason unless one is given
 	ShuttingDown Code = 1001 // the server stops; come back later
 	Protocol     Code = 1002 // not a WebSocket peer
 	Unsupported  Code = 1003 // a text that is no request
 	InvalidData  Code = 1007 // text that is not UTF-8, or too many bad frames
-	TooBig       Code = 1009 // longer than MaxBinary or MaxText
+	Policy       Code = 1008 // a room's rules, which it names
+	TooBig       Code = 1009 // longer than the limits
 	Failed       Code = 1011 // a fault of ours
 	Replaced     Code = 4001 // a second connection of the same player
 	Left         Code = 4003 // the player left the network
@@ -100,17 +113,24 @@ func (c *Closed) Error() string {
 	if c.What != "" {
 		why += " of " + c.What
 	}
-	return fmt.Sprintf("voice socket %s: %d %s", who, c.Code, why)
+	return fmt.Sprintf("socket %s: %d %s", who, c.Code, why)
 }
 
 // ErrDead is the ending of a socket that heard nothing for [DeadAfter].
-var ErrDead = errors.New("voice socket: no sign of life from the peer")
+var ErrDead = errors.New("socket: no sign of life from the peer")
 
 // Handler takes the peer's messages. Its methods are called from [Socket.Run], one at a time; the bytes are theirs
 // until they return.
 type Handler interface {
-	Binary(p []byte) // 0 to MaxBinary bytes
-	Text(p []byte)   // valid UTF-8 of 0 to MaxText characters
+	Binary(p []byte) // bytes within the limits
+	Text(p []byte)   // valid UTF-8 within the limits
+}
+
+// LongHandler is a [Handler] that is told of a message beyond the limits, and then has a few seconds to close the socket. A
+// handler that is none has it closed with [TooBig].
+type LongHandler interface {
+	Handler
+	TooLong()
 }
 
 // Socket is one peer. All methods except Run may be called from any goroutine at any time, also after the end, and none
@@ -120,6 +140,7 @@ type Socket struct {
 	src     io.Reader // reads conn
 	sink    sink
 	sweep   *Sweeper
+	limits  Limits
 	gap     time.Duration // gap or gapTLS
 	in      inbox
 	budgets budgets
@@ -144,7 +165,7 @@ type Socket struct {
 //
 // Run has to be called, as only it closes the connection.
 func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
-	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn), gap: gap, budgets: newBudgets()}
+	s := &Socket{conn: conn, sweep: sweep, sink: sinkFor(conn), limits: Voice, gap: gap, budgets: newBudgets()}
 	if _, ok := s.sink.(*buffered); ok {
 		s.gap = gapTLS
 	}
@@ -158,6 +179,9 @@ func New(conn net.Conn, br *bufio.Reader, sweep *Sweeper) *Socket {
 	s.pinged, s.wrote = now, now-s.gap
 	return s
 }
+
+// SetLimits changes the limits from those of voice, before Run.
+func (s *Socket) SetLimits(l Limits) { s.limits = l }
 
 // sinkFor finds the way to write to conn without waiting.
 func sinkFor(conn net.Conn) sink {
@@ -336,7 +360,7 @@ func (s *Socket) flush(now time.Duration) {
 		s.wrote, s.retry, s.tries = now, 0, 0
 	}
 	if err != nil {
-		s.fail(fmt.Errorf("write to voice socket: %w", err))
+		s.fail(fmt.Errorf("write to socket: %w", err))
 		return
 	}
 	if !s.outbox.empty() || s.sink.busy() {

@@ -15,7 +15,6 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
-	"github.com/earshot-mc/earshot/handshake/front"
 )
 
 // dictated is a connection that keeps what is written to it and never answers.
@@ -74,13 +73,13 @@ func FuzzRequest(f *testing.F) {
 			return
 		}
 		var tokens redeemer
-		h := New(Config{Tokens: &tokens, Online: func(id uuid.UUID) bool { return id == ann }, Origins: []string{"https://panel.example"}})
-		player, no := h.check(r, front.Address("192.0.2.1:5"))
-		if (no == nil) != (player == ann) || (no == nil) != tokens.redeemed {
-			t.Fatalf("%q: player %v, refusal %+v, token redeemed: %v", raw, player, no, tokens.redeemed)
+		h := New(Config{Tokens: &tokens, Offered: func() caps.Set { return offered }, Online: func(id uuid.UUID) bool { return id == ann }, Origins: []string{"https://panel.example"}})
+		guest, no := h.check(r)
+		if (no == nil) != (guest != nil && guest.Name == ann.String()) || (no == nil) != tokens.redeemed {
+			t.Fatalf("%q: %+v, refusal %+v, token redeemed: %v", raw, guest, no, tokens.redeemed)
 		}
 		if tokens.asked && no != nil && no != &badToken {
-			t.Fatalf("%q tried a token and was refused as %s", raw, no.reason)
+			t.Fatalf("%q tried a token and was refused as %s", raw, no.Reason)
 		}
 		token, set := negotiate(r.Header, offered)
 		if set.Negotiate(offered) != set.Set {

@@ -319,7 +319,7 @@ func TestGoodTokenDespiteOthersFailures(t *testing.T) {
 	id := "&uuid=" + ann.String() + " HTTP/1.1"
 	kinds := []string{s.request("> GET /voice?token=bad" + id), s.request("> GET /voice HTTP/1.1"), s.request("Upgrade:"), s.request("Sec-WebSocket-Version: 12"), s.request("Origin: https://evil.example")}
 	for i := range 3 * failBurst {
-		s.failures.Add(front.Address("127.0.0.1:1"))
+		s.cfg.Failures.Add(front.Address("127.0.0.1:1"))
 		if i%failBurst == 0 {
 			for _, kind := range kinds {
 				io.WriteString(s.dial(), kind) // answered late
