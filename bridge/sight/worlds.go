@@ -7,7 +7,9 @@ import (
 
 // Ages of worlds come in ticks, and some builds send the remainder by this.
 const (
-	ageSlack = 40 // ticks by which reports may be late or early
+	// ageSlack is by how many ticks reports may be late or early. A client on a slow line, which is still being sent the world,
+	// hears of everything so much later than others. Worlds whose ages are closer are taken for one.
+	ageSlack = 400
 	agePace  = 21 // ticks a second at most
 	ageRound = 192_000
 )

@@ -713,3 +713,30 @@ func TestOneAddressIsSetWhilePlayersAreThere(t *testing.T) {
 		x.throughout(3*time.Second, "Ann and Cid hear each other", hear(x.ann, cid))
 	})
 }
+
+// A client that cannot keep up, as on a slow line after a join, hears everything late, and the age of its world too. It
+// is not in another world for that, and ages go on to tell worlds apart.
+func TestASlowLineIsNoOtherWorld(t *testing.T) {
+	scenes(t, twoVersions, func(x *scene) {
+		late := func(ticks int64) {
+			x.bob.older = -ticks
+			x.bob.login(overworld)
+			x.ann.unbody(x.bob)
+			x.ages()
+		}
+		for _, ticks := range []int64{60, 200, 380} {
+			late(ticks)
+			x.always(3*time.Second, true) // before anybody's body comes
+			x.meet(x.ann, x.bob)
+			x.always(3*time.Second, true)
+			x.bob.older = 0 // and catches up
+			x.always(3*time.Second, true)
+		}
+		if n := x.logged("ages"); n != 0 {
+			x.t.Errorf("%d: the log says something of ages:\n%s", x.protocol, &x.log.text)
+		}
+		late(-5000)
+		x.within(700*time.Millisecond, "silence", func() bool { return !x.hears(x.ann, x.bob) && !x.hears(x.bob, x.ann) })
+		x.always(5*time.Second, false)
+	})
+}
