@@ -37,7 +37,7 @@ func (l *Loaded) checkPlugins(p *problems) {
 	for _, name := range slices.Sorted(maps.Keys(l.Hosts)) {
 		for _, server := range l.Hosts[name].Lite {
 			if s, _ := l.server(server); s.Restricted {
-				p.bad(`hosts."`+name+`".lite`, "server %s is restricted, and who comes by lite has no name to have permissions by: take one of the two away", server)
+				p.bad(`hosts."`+name+`".lite`, "server %s is restricted, and players on lite routes have no names to have permissions by: remove one of the two", server)
 			}
 		}
 	}

@@ -17,8 +17,8 @@ func everybody(p netip.Prefix) bool { return p.Bits() <= 3 }
 var trusting = map[string]string{
 	"proxy-protocol.trusted": "anybody can pretend to have any address: name the load balancers alone",
 	"http-proxies":           "anybody can pretend to be local: name the reverse proxies alone",
-	"admin.networks":         "anybody can read /metrics: name those who watch",
-	"limits.exempt":          "no limit holds for anybody: name those who need none",
+	"admin.networks":         "anybody can read /metrics: name the networks that watch",
+	"limits.exempt":          "no limit holds for anybody: name the networks that need none",
 	"bedrock.trusted":        "takes Floodgate's data from everywhere: name Geyser's address alone",
 }
 

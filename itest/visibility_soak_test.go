@@ -35,8 +35,8 @@ const (
 )
 
 // TestVisibilitySoak has players vanish, come back, refresh their skins and switch worlds and servers at random, all of
-// them talking, beside a model that knows the truth: 24 players for 12 s, or with EARSHOT_LONG 60 for ten minutes, or for
-// EARSHOT_SOAK. Servers and clients are this file's own and cheap: they speak the protocol and do nothing more.
+// them talking, beside a model that knows the truth: 24 players for 12 s, or with EARSHOT_LONG 60 for ten minutes, or
+// for EARSHOT_SOAK. Servers and clients are this file's own and cheap: they speak the protocol and do nothing more.
 func TestVisibilitySoak(t *testing.T) {
 	players, length := 24, 12*time.Second
 	if long() {
@@ -156,8 +156,8 @@ type cast struct {
 	leak, gap, worst time.Duration
 }
 
-// bond is whether a player must hear another one: since when nothing is in the way, or since when each thing is. Zero is
-// not at all, and all three on the way between servers.
+// bond is whether a player must hear another one: since when nothing is in the way, or since when each thing is. Zero
+// is not at all, and all three on the way between servers.
 type bond struct{ clear, apart, vanished time.Time }
 
 // soakVersions differ in how entries, bodies, worlds and ages are told.
@@ -308,7 +308,7 @@ func (a *actor) read() {
 		case p == proto.StartConfiguration:
 			a.write(state, proto.ConfigurationAcknowledged, nil)
 			state = proto.Config
-		case state == proto.Play && p == proto.Chat: // only the first player asks anything, and has a client of this kind
+		case state == proto.Play && p == proto.Chat: // the first player asks, with a client of this kind
 			select {
 			case a.c.answers <- field.NewReader(body).String(field.MaxString):
 			default:
@@ -427,7 +427,7 @@ func (a *actor) spawn(kind string) {
 		copy(body, field.AppendI32(nil, a.entity))
 		a.tell(proto.JoinGame, body)
 	} else {
-		if !a.version.Has(proto.NamedWorlds) { // clients stay where they are unless the number changes, so there are two
+		if !a.version.Has(proto.NamedWorlds) { // clients stay until the number changes, so there are two
 			a.tell(proto.Respawn, all[fmt.Sprint(kind, "/", a.version.Protocol, "/minecraft:the_nether")])
 		}
 		a.tell(proto.Respawn, body)
@@ -821,7 +821,8 @@ func (a *actor) witnesses(now time.Time) (n int) {
 	return n
 }
 
-// checkRosters compares who is on whose roster with the truth, where enough see each other to tell, and counts the rows.
+// checkRosters compares who is on whose roster with the truth, where enough see each other to tell, and counts the
+// rows.
 func (c *cast) checkRosters() (rows int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

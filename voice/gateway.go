@@ -154,7 +154,7 @@ func New(cfg Config, reg *world.Registry) *Gateway {
 	h.SetSoundboard(!cfg.SoundboardOff)
 	h.SetGroups(cfg.Groups)
 	if err := g.SetDeclared(cfg.Declared); err != nil { // and now the stored declarations and these are in force
-		g.log.Error("what the configuration declares cannot be used", "error", err)
+		g.log.Error("the declarations of the configuration cannot be used", "error", err)
 	}
 	g.keepSpeakers(cfg.Sounds, cfg.Convert, cfg.Speakers)
 	return g
@@ -177,6 +177,7 @@ type Client interface {
 // Refused is the error of a client that was not taken.
 type Refused struct{ Why hub.End }
 
+// Error implements error.
 func (r *Refused) Error() string {
 	if r.Why == hub.PlayerLeft {
 		return "the player is not on the network"

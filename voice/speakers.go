@@ -72,7 +72,7 @@ type unsaved struct {
 	all map[chan struct{}]struct{} // each closed when it is stored
 }
 
-// add is a change more, until done is called, once.
+// add counts a change, until done is called, once.
 func (u *unsaved) add() (done func()) {
 	stored := make(chan struct{})
 	u.mu.Lock()

@@ -170,14 +170,14 @@ func (a *Admin) refusal(r *http.Request) string {
 		switch {
 		case !n.Contains(addr):
 		case !front.Direct(r):
-			return "not through a reverse proxy that is not under http-proxies, or that does not say whom it is from"
+			return "not through a reverse proxy that http-proxies does not name, or that does not name the client"
 		case !a.named(r.Host):
 			return "not by this name: ask by an address, or name it under admin.hosts"
 		default:
 			return ""
 		}
 	}
-	return "not for this network: admin.networks has those that may"
+	return "not for this network: add it to admin.networks"
 }
 
 func (a *Admin) allowed(r *http.Request) bool { return a.refusal(r) == "" }

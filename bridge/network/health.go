@@ -27,7 +27,7 @@ func describe(h *admin.Health, s store.Health) {
 	}
 	if s.Missing > 0 {
 		h.State = "degraded"
-		h.Details["state_advice"] = "put back what is missing: earshot state import FILE, with a file of earshot state export"
+		h.Details["state_advice"] = "restore missing records with earshot state import FILE, from a file of earshot state export"
 	}
 	if !s.OK {
 		h.State = "degraded"

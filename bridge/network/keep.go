@@ -60,7 +60,7 @@ func KeepState(args []string, load func() (*configs.Loaded, error), dir string, 
 			fmt.Fprintf(stdout, "%d records come back from the copies with the next start\n", health.Restored)
 		}
 		if health.Missing > 0 {
-			fmt.Fprintln(stdout, "put back what is missing: earshot state import FILE, with a file of earshot state export")
+			fmt.Fprintln(stdout, "restore missing records with earshot state import FILE, from a file of earshot state export")
 		}
 		if health.Aside+len(health.Damage) > 0 {
 			status = 1

@@ -155,8 +155,8 @@ func (t *Track) Backend(name string, id uuid.UUID) {
 	}
 }
 
-// Close ends the tracking: the player is nowhere and sees nobody, and later calls do nothing. Whoever added the player
-// to the registry removes them from it.
+// Close ends the tracking: the player is nowhere and sees nobody, and later calls do nothing. The caller that added the
+// player to the registry removes them from it.
 func (t *Track) Close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

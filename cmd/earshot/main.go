@@ -51,7 +51,7 @@ versions
 
 func main() { os.Exit(start(os.Args[1:], os.Environ(), os.Stdout, os.Stderr)) }
 
-// start is main with its surroundings as parameters; it returns the exit status.
+// start does what main does, with its surroundings as parameters, and returns the exit status.
 func start(args, environ []string, stdout, stderr io.Writer) int {
 	fail := func(err error) int {
 		var many configs.Mistakes

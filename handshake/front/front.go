@@ -89,7 +89,7 @@ func (f *Front) resolve(r *http.Request) *http.Request {
 	}
 	client, ok := f.client(r.Header, peer.Addr().Unmap().WithZone(""))
 	if !ok {
-		f.warn("a trusted reverse proxy does not say, or not clearly, whom a request is from: it has to set one of X-Forwarded-For and Forwarded, and take away the other", peer.Addr().Unmap())
+		f.warn("a trusted reverse proxy does not name the client, or not clearly: it has to set one of X-Forwarded-For and Forwarded, and remove the other", peer.Addr().Unmap())
 	}
 	out := new(http.Request)
 	*out = *r

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// How long things live.
+// Lives.
 const (
 	LinkTTL    = 5 * time.Minute  // a link's code
 	LettersTTL = 2 * time.Minute  // six letters
@@ -19,14 +19,14 @@ const (
 	sessionTTL = 24 * time.Hour   // a session in any case
 )
 
-// Bounds of the memory for pages. Both go far beyond what players can use.
+// Bounds of the memory for pages. Both go far beyond the needs of players.
 const (
 	perPlayer   = 4       // sessions of a player; the oldest goes for a new one
 	maxSessions = 1 << 16 // in all
 	maxCodes    = 1 << 16
 )
 
-// alphabet has the letters of short codes, without those that are taken for digits or for each other.
+// alphabet has the letters of short codes, without those that look like digits or like each other.
 const alphabet = "ABCDEFGHJKLMNPQRSTUVWXYZ"
 
 const letters = 6
@@ -34,13 +34,13 @@ const letters = 6
 // secretSize is the entropy in bytes of a link's code and of a session.
 const secretSize = 16
 
-// hash is what is kept of a secret.
+// hash is the kept form of a secret.
 type hash [sha256.Size]byte
 
 func hashOf(s string) hash { return sha256.Sum256([]byte(s)) }
 
-// Book keeps who may open a page: codes that are given to players in the game, and the sessions that they were traded
-// for. Only hashes are kept, and nothing outlives the process. Its methods may be called from any goroutine.
+// Book keeps who may open a page: codes that players get in the game, and the sessions that they trade them for. It
+// keeps only hashes, and nothing outlives the process. Its methods may be called from any goroutine.
 type Book struct {
 	mu       sync.Mutex
 	codes    map[hash]*code
@@ -82,7 +82,8 @@ func NewBook() *Book {
 	return &Book{codes: map[hash]*code{}, latest: map[uuid.UUID]*[2]hash{}, sessions: map[hash]*session{}, players: map[uuid.UUID][]*session{}}
 }
 
-// Link returns a new one-time code for the fragment of a link. It lives for [LinkTTL] and voids the player's former one.
+// Link returns a new one-time code for the fragment of a link. It lives for [LinkTTL] and voids the player's former
+// one.
 func (b *Book) Link(player uuid.UUID) string {
 	s := secret()
 	b.put(player, link, s, LinkTTL)
@@ -98,7 +99,7 @@ func (b *Book) Letters(player uuid.UUID) string {
 		rand.Read(random) // never fails
 		n := 0
 		for _, r := range random {
-			if limit := byte(256 / len(alphabet) * len(alphabet)); r < limit && n < letters { // each letter as likely as any other
+			if limit := byte(256 / len(alphabet) * len(alphabet)); r < limit && n < letters { // letters equally likely
 				s[n] = alphabet[int(r)%len(alphabet)]
 				n++
 			}
@@ -137,10 +138,10 @@ func (b *Book) put(player uuid.UUID, k kind, s string, ttl time.Duration) bool {
 	return true
 }
 
-// sweepEvery is how often what has run out is looked for.
+// sweepEvery is how often expired codes and sessions are looked for.
 const sweepEvery = time.Minute
 
-// sweep forgets what has run out. b.mu is held.
+// sweep forgets expired codes and sessions. b.mu is held.
 func (b *Book) sweep(now time.Time, full bool) {
 	if !full && now.Sub(b.swept) < sweepEvery {
 		return
@@ -163,7 +164,7 @@ func (b *Book) sweep(now time.Time, full bool) {
 	}
 }
 
-// typed returns a short code as it was given out, whatever case, blanks and dashes it was typed with.
+// typed returns a short code as it was given out, in whatever case and with whatever blanks and dashes it was typed.
 func typed(s string) (string, bool) {
 	s = strings.Map(func(r rune) rune {
 		switch {
@@ -191,7 +192,7 @@ func (b *Book) whose(s string) (player uuid.UUID, found, used bool) {
 	return c.player, true, c.used
 }
 
-// trade uses a code up and returns the secret of a new session, or false where somebody else was quicker.
+// trade uses a code up and returns the secret of a new session, or false where another page was quicker.
 func (b *Book) trade(s string) (string, bool) {
 	now := time.Now()
 	b.mu.Lock()

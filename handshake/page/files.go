@@ -14,17 +14,19 @@ import (
 	"time"
 )
 
-// file is one of the page's, as it goes over the wire.
+// file is one of the page's files, as it goes over the wire.
 type file struct {
 	plain, zipped []byte // zipped is nil where that is not smaller
 	kind, tag     string
 	cache         string
 }
 
-// files are all of the page's, in memory: the page is small, and a file that cannot be read shows when the program starts.
+// files holds all of the page's files in memory: the page is small, and an unreadable file shows when the program
+// starts.
 type files struct{ all map[string]*file }
 
-// kinds are not left to the machine's own tables: Windows takes .js for text where some programs are installed.
+// kinds has the content types. The machine's own tables differ: Windows takes .js for text where some programs are
+// installed.
 var kinds = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".json": "application/json", ".webmanifest": "application/manifest+json", ".svg": "image/svg+xml", ".png": "image/png", ".txt": "text/plain; charset=utf-8",
@@ -45,11 +47,11 @@ func load(from fs.FS) (*files, error) {
 		if f.kind = kinds[path.Ext(name)]; f.kind == "" {
 			f.kind = mime.TypeByExtension(path.Ext(name))
 		}
-		if strings.HasPrefix(name, "assets/") { // their names have a hash of what is in them
+		if strings.HasPrefix(name, "assets/") { // their names have a hash of their contents
 			f.cache = "public, max-age=31536000, immutable"
 		}
 		var z bytes.Buffer
-		w, _ := gzip.NewWriterLevel(&z, gzip.BestCompression) // the level is one there is
+		w, _ := gzip.NewWriterLevel(&z, gzip.BestCompression) // the level exists
 		w.Write(b)                                            // to memory
 		w.Close()
 		if z.Len() < len(b)*9/10 {

@@ -1,7 +1,7 @@
-// Package page serves the voice page to browsers: its files, and the few calls by which a page becomes a player's. A code
-// that was given to the player in the game is traded once for a session, which a cookie holds that no script can read, and
-// the session mints a token for each voice socket. It promises that no code or session works twice, for somebody else or
-// from a page of another site, and that every answer that is not the one asked for says in words what to do.
+// Package page serves the voice page to browsers: its files, and the few calls that turn a page into a player's. The
+// player gets a code in the game. The page trades it once for a session, held by a cookie that no script can read, and
+// the session mints a token for each voice socket. It promises that no code or session works twice, for somebody else
+// or from a page of another site, and that every refusal says in words what to do.
 package page
 
 import (
@@ -24,7 +24,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/front"
 )
 
-// Player is what a page is told of its player.
+// Player is what a page is told about its player.
 type Player struct {
 	Name   string
 	Server string
@@ -87,20 +87,20 @@ func Codes() []string {
 	return out
 }
 
-// Config is what a page needs. All fields but Log are required.
+// Config holds what a page needs. All fields but Log are required.
 type Config struct {
 	Files fs.FS // the built page, with an index.html
 	Book  *Book
-	// Player returns what a page is told of a player; false: not on the network.
+	// Player returns what a page is told about a player; false: not on the network.
 	Player func(uuid.UUID) (Player, bool)
 	// Closed returns [VoiceOff] or [NoPermission] where a player may have no voice, else "".
 	Closed func(uuid.UUID) Code
 	// Mint returns a token for a voice socket and how long it lives; it fails where a player asks too often.
 	Mint func(uuid.UUID) (token string, ttl time.Duration, err error)
-	// Why returns a sentence about why a player does not hear the named one, in what they may know.
+	// Why returns a sentence about why a player does not hear the named one, as far as they may know.
 	Why   func(player uuid.UUID, name string) string
 	About func(*http.Request) About
-	// Count is told the code of every refusal, and whom it was given to: an IPv4 address or an IPv6 /64.
+	// Count is called with the code of every refusal, and the refused address: an IPv4 address or an IPv6 /64.
 	Count func(code string, from netip.Addr)
 	Log   *slog.Logger
 }
@@ -114,8 +114,8 @@ type Handler struct {
 	origins atomic.Pointer[[]string]
 }
 
-// Wrong short codes an address may send: so many at once, and one more each time the interval is over. A guess is right
-// for one in 191 million a code that is out.
+// Bounds of wrong short codes from one address: so many at once, and one more each time the interval is over. A guess
+// hits one of 191 million codes.
 const (
 	tryBurst = 8
 	tryEvery = 10 * time.Second
@@ -142,8 +142,8 @@ func New(cfg Config) (*Handler, error) {
 	return h, nil
 }
 
-// SetOrigins replaces the further origins whose pages may use a session: scheme://host[:port]. Those of the host that is
-// asked always may.
+// SetOrigins replaces the further origins whose pages may use a session: scheme://host[:port]. Those of the requested
+// host always may.
 func (h *Handler) SetOrigins(origins []string) { h.origins.Store(&origins) }
 
 // Serves reports whether a path is one of the page's.
@@ -159,8 +159,8 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mux.ServeHTTP(w, r)
 }
 
-// policy are the headers of every answer: nothing inline, nothing from elsewhere, no frame around it, the microphone for
-// this page alone.
+// policy has the headers of every answer: nothing inline, nothing from elsewhere, no frame around it, the microphone
+// for this page alone.
 var policy = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; worker-src 'self'; " +
 		"img-src 'self' data:; media-src 'self' blob:; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -174,10 +174,10 @@ var policy = map[string]string{
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	json.NewEncoder(w).Encode(v) // who has gone misses it
+	json.NewEncoder(w).Encode(v) // a page that has gone misses it
 }
 
-// refuse writes a code and its sentence. wait is when it may be tried again; 0: not said.
+// refuse writes a code and its sentence. wait is when to try again; 0: not said.
 func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, c Code, wait time.Duration) {
 	from := front.Address(r.RemoteAddr)
 	h.cfg.Count(string(c), from)
@@ -193,10 +193,11 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, c Code, wait ti
 	json.NewEncoder(w).Encode(body)
 }
 
-// maxBody bounds what a page sends.
+// maxBody bounds a request of a page.
 const maxBody = 1 << 10
 
-// changing guards what changes something: by a page of ours, in JSON, which a form of another site cannot send.
+// changing guards requests that change something: only by a page of ours, in JSON, which a form of another site cannot
+// send.
 func (h *Handler) changing(next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if len(r.Header.Values("Origin")) != 1 || !front.Ours(r, *h.origins.Load()) {
@@ -224,7 +225,8 @@ func (h *Handler) withSession(next func(http.ResponseWriter, *http.Request, uuid
 	}
 }
 
-// cookieName is one a port: cookies do not tell the ports of a host apart, and two proxies may share a host.
+// cookieName returns a name for each port: cookies do not tell the ports of a host apart, and two proxies may share a
+// host.
 func cookieName(r *http.Request) string {
 	if _, port, err := net.SplitHostPort(r.Host); err == nil && strings.Trim(port, "0123456789") == "" {
 		return "earshot-" + port
@@ -252,11 +254,11 @@ func read(r *http.Request, into any) error {
 	return nil
 }
 
-// maxCode bounds what is looked at of a code.
+// maxCode bounds the part of a code that is looked at.
 const maxCode = 64
 
-// open trades a code for a session. A link's code cannot be guessed, so it is always tried; a short one is tried only by
-// an address that has not failed too often.
+// open trades a code for a session. A link's code cannot be guessed, so it is always tried; a short one is tried only
+// from an address that has not failed too often.
 func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
 	var q struct {
 		Code string `json:"code"`
@@ -288,7 +290,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
 	}
 	p, ok := h.player(w, r, player)
 	if !ok {
-		return // the code is still good for when they are back
+		return // the code still works when they are back
 	}
 	key, ok := h.cfg.Book.trade(secret)
 	if !ok {
@@ -299,7 +301,7 @@ func (h *Handler) open(w http.ResponseWriter, r *http.Request) {
 	h.describe(w, r, player, p)
 }
 
-// cookie makes the cookie of a session. Whether the browser came by https it says itself, by the origin.
+// cookie makes the cookie of a session. The origin shows whether the browser came by https.
 func (h *Handler) cookie(r *http.Request, value string, age int) *http.Cookie {
 	u, _ := url.Parse(r.Header.Get("Origin")) // was checked
 	return &http.Cookie{
@@ -363,7 +365,7 @@ func (h *Handler) mint(w http.ResponseWriter, r *http.Request, id uuid.UUID) {
 	}{token, id, "voice", int(ttl / time.Second)})
 }
 
-// maxName bounds the name of a player that is asked about.
+// maxName bounds the name in a question.
 const maxName = 64
 
 func (h *Handler) why(w http.ResponseWriter, r *http.Request, id uuid.UUID) {

@@ -104,6 +104,7 @@ type Closed struct {
 	What   string // with Flood: what the peer sent too much of; the peer is not told
 }
 
+// Error implements error.
 func (c *Closed) Error() string {
 	who := "closed"
 	if c.Peer {

@@ -37,8 +37,8 @@ const (
 	positionIn = 1 + 8*3 + 1
 )
 
-// relay is the baseline: it copies every connection to the backend and back, in the kernel as io.Copy does between two
-// sockets or, with seen, through a buffer, as a program has to that looks at the bytes.
+// relay runs the baseline: it copies every connection to the backend and back, in the kernel as io.Copy does between
+// two sockets or, with seen, through a buffer, as a program has to that looks at the bytes.
 func relay(backend string, seen bool) error {
 	pipe := func(dst, src net.Conn) {
 		if seen {
@@ -70,7 +70,7 @@ func relay(backend string, seen bool) error {
 	}
 }
 
-// answer is the baseline of server list pings: it accepts, reads once, writes as much as an answer has, and closes.
+// answer runs the baseline of server list pings: it accepts, reads once, writes as much as an answer has, and closes.
 func answer() error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -347,7 +347,7 @@ func (c *voiceConn) read(fn func([]byte)) {
 	}
 }
 
-// fanout is the floor: it upgrades sockets at /GROUP and copies each frame at once to everybody else of the group
+// fanout runs the floor: it upgrades sockets at /GROUP and copies each frame at once to everybody else of the group
 // behind a header of the right size. No checks, no distances; one write per listener and frame.
 func fanout(addr string) error {
 	ln, err := net.Listen("tcp", addr)

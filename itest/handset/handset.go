@@ -134,6 +134,7 @@ func (h *Handset) ShowRoster(r *roster.Snapshot) {
 	h.note(func(s *Seen) { s.Roster = all })
 }
 
+// ShowPose and the methods below keep what they are shown.
 func (h *Handset) ShowPose(p *world.Pose)        { h.note(func(s *Seen) { s.Pose = p }) }
 func (h *Handset) ShowMute(n *mute.Notice)       { h.note(func(s *Seen) { s.Mute = n.State }) }
 func (h *Handset) ShowTiers(o *talk.Offer)       { h.note(func(s *Seen) { s.Tiers = o.Tiers }) }
@@ -149,7 +150,7 @@ func (h *Handset) note(change func(*Seen)) {
 	change(&h.seen)
 }
 
-// ShowNear is told who is around, ShowRights what the player may do, and ToggleMic to switch the microphone.
+// ShowNear takes who is around, ShowRights what the player may do, and ToggleMic an order to switch the microphone.
 func (h *Handset) ShowNear(p []talk.Nearby) { h.note(func(s *Seen) { s.Near = p }) }
 func (h *Handset) ShowRights(r talk.Rights) { h.note(func(s *Seen) { s.Rights = r }) }
 func (h *Handset) ToggleMic()               { h.note(func(s *Seen) { s.Toggles++ }) }

@@ -299,5 +299,5 @@ func (r *Raw) Watch(packets ...string) {
 	r.do("watch", command{"packets": packets})
 }
 
-// Seen is how many packets of each name have come so far.
+// Seen returns how many packets of each name have come so far.
 func (r *Raw) Seen() map[string]int { r.c.t.Helper(); return r.do("seen", nil).Seen }

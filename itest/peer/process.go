@@ -119,7 +119,7 @@ func (w *tail) String() string {
 	return string(w.b)
 }
 
-// scripts is the directory of the node scripts.
+// scripts returns the directory of the node scripts.
 func scripts(t testing.TB) string {
 	t.Helper()
 	_, file, _, _ := runtime.Caller(0)
@@ -231,7 +231,7 @@ func (p *process) stop() {
 	}
 }
 
-// history is the last of what the peer said, for failures. The lock is held.
+// history returns the peer's last events, for failures. The lock is held.
 func (p *process) history() string {
 	var b strings.Builder
 	for _, e := range p.events[max(0, len(p.events)-25):] {
@@ -256,7 +256,7 @@ func (p *process) waitFor(from int, what string, match func(Event) bool) (Event,
 	return e, at
 }
 
-// seek is waitFor with its own time, after which the place is -1.
+// seek does as waitFor, with a time of its own; after that the place is -1.
 func (p *process) seek(from int, within time.Duration, what string, match func(Event) bool) (Event, int) {
 	p.t.Helper()
 	timeout := time.NewTimer(within)
@@ -284,7 +284,7 @@ func (p *process) seek(from int, within time.Duration, what string, match func(E
 	}
 }
 
-// next is the Next of a client.
+// next implements the Next of a client.
 func (p *process) next(within time.Duration, name string, kinds []string) (Event, bool) {
 	p.t.Helper()
 	key := kinds[0] + "\x00" + name
@@ -303,7 +303,7 @@ func (p *process) next(within time.Duration, name string, kinds []string) (Event
 	return e, true
 }
 
-// Await returns the next event of a kind about a player ("" is about anybody or nobody) that matches (nil: any). Each
+// await returns the next event of a kind about a player ("" is about anybody or nobody) that matches (nil: any). Each
 // call goes on behind the event the last call for the same kind and player returned, so nothing is missed and nothing
 // is seen twice.
 func (p *process) await(kind, name string, match func(Event) bool) Event {
@@ -350,7 +350,7 @@ func (p *process) do(c command) Event {
 	return e
 }
 
-// try is do for commands that may fail.
+// try does as do, for commands that may fail.
 func (p *process) try(c command) (Event, error) {
 	p.t.Helper()
 	p.mu.Lock()

@@ -47,7 +47,7 @@ func Bodies(blocks int) Option { return func(c command) { c["bodies"] = blocks }
 // are not named begin with 0. A world NAME#ANYTHING is known to clients as NAME.
 func Ages(worlds map[string]int64) Option { return func(c command) { c["ages"] = worlds } }
 
-// Seeds are the hashed seeds of worlds, of which clients are told from 1.15 on.
+// Seeds sets the hashed seeds of worlds; clients are told them from 1.15 on.
 func Seeds(worlds map[string]int32) Option {
 	return func(c command) {
 		seeds := map[string][2]int32{}

@@ -163,6 +163,7 @@ type KickError struct {
 	Reason packet.Text
 }
 
+// Error implements error.
 func (e *KickError) Error() string {
 	return fmt.Sprintf("backend %q refuses the player: %s", e.Server, e.Reason)
 }

@@ -27,4 +27,5 @@ func Violations() []Violation {
 		BadDeflate, NotCompressed, BelowThreshold, Bomb, OverBudget, Unframeable}
 }
 
+// Error implements error.
 func (v Violation) Error() string { return "frame: " + string(v) }

@@ -31,7 +31,7 @@ const (
 )
 
 // errOtherMods is the fault of a backend that asks a new question when the client can be asked no more.
-var errOtherMods = errors.New("it asks the player's mod loader what that has not been asked at login; give it the same mods and registries as the servers in try, or let players join it first")
+var errOtherMods = errors.New("it asks the player's mod loader something that was not asked at login; give it the same mods and registries as the servers in try, or let players join it first")
 
 // query is a question to the client from a backend that is being dialled.
 type query struct {

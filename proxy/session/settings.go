@@ -35,7 +35,7 @@ type Settings struct {
 	MaxMessage int    // bytes in a plugin message of a client; 0: 32767, as the game has it
 
 	// Channels is how often a client may say something on the plugin channels that the proxy cares about: its own, and
-	// those by which channels are registered. More ends the session. The zero Rate: 10 a second, 200 at once.
+	// those for registering channels. More ends the session. The zero Rate: 10 a second, 200 at once.
 	Channels limit.Rate
 
 	KeepPacks bool // the resource packs of the server a player leaves stay with it, in versions that can unload them

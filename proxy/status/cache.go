@@ -117,7 +117,7 @@ func (c *Cache) ask(k Key, e *kept, ask func(context.Context) ([]byte, error)) {
 	defer cancel()
 	a, err := try(ctx, ask)
 	if err != nil {
-		c.log.Debug("a server does not say what to show in the server list", "server", k.Server, "error", err)
+		c.log.Debug("a server does not answer for the server list", "server", k.Server, "error", err)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -71,6 +71,7 @@ type Closed struct {
 	Reason string
 }
 
+// Error implements error.
 func (c *Closed) Error() string {
 	return fmt.Sprintf("voice: the server closed the connection: %d %s", c.Code, c.Reason)
 }

@@ -23,6 +23,7 @@ type Refused struct {
 	Reason string // first line of the body
 }
 
+// Error implements error.
 func (r *Refused) Error() string {
 	return fmt.Sprintf("voice: the server refuses the connection: %d %s", r.Status, r.Reason)
 }

@@ -234,6 +234,7 @@ func ended(err error) error {
 	return &Ended{err}
 }
 
+// Error implements error.
 func (e *Ended) Error() string { return e.Err.Error() }
 
 // Unwrap returns the socket's error.

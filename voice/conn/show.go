@@ -36,6 +36,7 @@ func (k *Conn) ShowRoster(s *roster.Snapshot) {
 	k.sock.View(viewRoster, render.Roster(s, k.caps.Status == 1))
 }
 
+// ShowPose and the methods below queue a view or a reply.
 func (k *Conn) ShowPose(p *world.Pose)        { k.sock.View(viewPose, render.Pose(p)) }
 func (k *Conn) ShowSpeakers(s *talk.Speakers) { k.sock.View(viewSpeakers, render.Speakers(s)) }
 func (k *Conn) ShowMute(n *mute.Notice)       { k.sock.View(viewMute, render.Mute(n)) }

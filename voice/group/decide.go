@@ -64,8 +64,8 @@ func (s *State) Moved(visit func(slot int)) {
 }
 
 // Split divides the listeners of the member in a slot by [State.Decide]. ears are those who may hear it, one bit for
-// each slot from the 64 times at'th on. Members of its group go to together, and ears keeps those for whom distance
-// decides. together has to be as long as ears. It costs a few operations for 64 listeners.
+// each slot from the 64 times at'th on. Members of its group go to together, and ears keeps those that distance decides
+// about. together has to be as long as ears. It costs a few operations for 64 listeners.
 func (s *State) Split(slot, at int, ears, together []uint64) {
 	clear(together)
 	if !s.limits.Enabled {

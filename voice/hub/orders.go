@@ -28,8 +28,8 @@ type order struct {
 // [Store] has what the whole turn has changed or has given up for now. fn must neither block nor call the hub.
 func (h *Hub) Do(fn func(now time.Time)) error { return h.wait(order{do: fn}) }
 
-// Read is Do for an fn that changes nothing that is stored. It waits until the table of that turn is in force, and for
-// no store, whatever else that turn has changed.
+// Read does as Do, for an fn that changes nothing that is stored. It waits until the table of that turn is in force,
+// and for no store, whatever else that turn has changed.
 func (h *Hub) Read(fn func(now time.Time)) error { return h.wait(order{do: fn, reads: true}) }
 
 // wait gives the next turn an order, and returns when it is done.

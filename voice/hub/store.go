@@ -20,7 +20,7 @@ func (h *Hub) begin() {
 		return
 	}
 	if err := h.apply(h.Store.Load()); err != nil {
-		h.Log.Error("some of what is stored cannot be used, and stays stored", "error", err)
+		h.Log.Error("some of the stored state cannot be used, and stays stored", "error", err)
 	}
 	h.Store.Watch(func() {
 		h.news.Store(true)
@@ -34,7 +34,7 @@ func (h *Hub) takeNews() {
 		return
 	}
 	if err := h.apply(h.Store.Take()); err != nil {
-		h.Log.Error("some of what others have stored cannot be used", "error", err)
+		h.Log.Error("some of the state that others have stored cannot be used", "error", err)
 	}
 }
 

@@ -163,9 +163,9 @@ func (b *Book) List(now time.Time) []Record {
 	return all
 }
 
-// Expire notes what is over, and forgets it when it has been over for the time [Keep]. next is when it has to be called
-// again, zero when nothing lapses; whoever compiles states into something has to do it anew then. now should be of
-// [time.Now], for its monotonic reading. It is cheap to call when nothing is due.
+// Expire notes mutes that are over, and forgets them when they have been over for the time [Keep]. next is when to call
+// it again, zero when nothing lapses; compiled states are out of date then. now should be of [time.Now], for its
+// monotonic reading. It is cheap to call when nothing is due.
 func (b *Book) Expire(now time.Time) (next time.Time) {
 	if b.due.IsZero() || now.Before(b.due) {
 		return b.due

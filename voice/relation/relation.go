@@ -121,6 +121,7 @@ func (t *Turn) Given(tell func(listener int, talkers []uint64)) { t.given = tell
 // Unseen is the error of a turn that would have given a listener the voice of somebody whom its view does not show.
 type Unseen struct{ Listener, Talker int }
 
+// Error implements error.
 func (u *Unseen) Error() string {
 	return fmt.Sprintf("the listener in slot %d would hear the talker in slot %d without being shown that player: the whole turn is refused", u.Listener, u.Talker)
 }

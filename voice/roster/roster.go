@@ -128,7 +128,7 @@ func (s *Snapshot) Since(was *Snapshot) *Changes {
 			}
 		}
 	}
-	// Who has come back in another slot is not gone.
+	// A person who has come back in another slot is not gone.
 	if len(c.Gone) > 0 && len(c.Put) > 0 {
 		put := make(map[uuid.UUID]bool, len(c.Put))
 		for _, e := range c.Put {

@@ -131,7 +131,7 @@ type row struct {
 	base, factor float64
 	zones        []gain.Region
 	// wide has the listeners who hear the member at full loudness and from no direction, wherever both are: those of
-	// its group, and those to whom its voice was declared. nil: nobody.
+	// its group, and those it was declared to. nil: nobody.
 	wide set
 	// near has the listeners who hear the member by distance, of those who stood in the same place when the turn ran.
 	// Everybody else costs a frame nothing.

@@ -268,7 +268,7 @@ func (in *Input) relay(from *route.Member, stream, seq int64, opus []byte) {
 	c.deliver(from, stream, seq, opus)
 }
 
-// deliver is the one way out. c.mu is held, and the channel is open.
+// deliver sends a frame out, and nothing else does. c.mu is held, and the channel is open.
 func (c *Channel) deliver(origin *route.Member, stream, seq int64, opus []byte) int {
 	n := c.out.Send(c.set.cfg.Table(), c.loud.Load(), origin, stream, seq, opus)
 	if n > 0 {

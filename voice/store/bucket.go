@@ -173,13 +173,13 @@ func (b *Bucket[T]) preload() error {
 		b.known[key] = e
 	}
 	if len(b.hints) > 0 { // for a person to look at
-		b.s.note(fmt.Sprintf("%s: the copy is damaged and is written anew: %v", b.spec.Name, b.hints[:min(len(b.hints), maxDamage)]))
+		b.s.note(fmt.Sprintf("%s: the copy is damaged and is rewritten: %v", b.spec.Name, b.hints[:min(len(b.hints), maxDamage)]))
 		if b.s.cfg.Look {
 			return nil
 		}
 		kept := path + ".damaged-" + time.Now().UTC().Format("20060102-150405.000")
 		if err := os.Rename(path, kept); err == nil {
-			b.s.cfg.Log.Warn("the copy of a bucket is damaged; it is kept, and written anew", "bucket", b.spec.Name, "as", kept, "lines", b.hints)
+			b.s.cfg.Log.Warn("the copy of a bucket is damaged; it is kept, and a new one is written", "bucket", b.spec.Name, "as", kept, "lines", b.hints)
 		}
 	}
 	return nil
@@ -602,7 +602,7 @@ func (b *Bucket[T]) complete(created time.Time) {
 	b.mu.Unlock()
 	b.s.found(b.spec.Name, restored, missing, hints)
 	if lost {
-		b.s.cfg.Log.Error("the state server has lost a bucket: what is known of it is written back", "bucket", b.name, "records", back)
+		b.s.cfg.Log.Error("the state server has lost a bucket: its known records are written back", "bucket", b.name, "records", back)
 	}
 	if first {
 		close(b.synced)

@@ -137,7 +137,7 @@ func (s *Store) replace(what string, reason error) error {
 		return fmt.Errorf("%w; its files are damaged, and could not be moved away: %w", reason, err)
 	}
 	s.note(fmt.Sprintf("files of the state server were damaged, and are moved to %s", to))
-	s.cfg.Log.Error("files of the state server are damaged and were moved away: what they had comes back from the copies",
+	s.cfg.Log.Error("files of the state server are damaged and were moved away: their records come back from the copies",
 		"files", to, "copies", filepath.Join(s.cfg.Dir, copiesFolder), "reason", reason)
 	return nil
 }
@@ -224,7 +224,7 @@ func (s *Store) mend(first func() error) {
 		s.mu.Unlock()
 		if now := time.Now(); now.Sub(said) >= complain {
 			said = now
-			s.cfg.Log.Error("nothing can be stored: everything goes on from memory, and what changes is stored as soon as it can be; a restart before that loses it",
+			s.cfg.Log.Error("nothing can be stored: everything goes on from memory, and changes are stored as soon as possible; a restart before that loses them",
 				"where", s.where, "err", err)
 		}
 		select {
@@ -256,8 +256,8 @@ func (s *Store) adopt(ctx context.Context) error {
 	if len(left) == 0 {
 		return nil
 	}
-	s.note(fmt.Sprintf("the descriptions of %d buckets were damaged, and are written anew", len(left)))
-	s.cfg.Log.Error("descriptions of buckets are damaged and are written anew", "buckets", left)
+	s.note(fmt.Sprintf("the descriptions of %d buckets were damaged, and are rewritten", len(left)))
+	s.cfg.Log.Error("descriptions of buckets are damaged and are rewritten", "buckets", left)
 	s.halt()
 	for _, folder := range left {
 		for _, name := range []string{server.JetStreamMetaFile, server.JetStreamMetaFileSum} {

@@ -256,9 +256,9 @@ func (s *Store) disconnected(_ *nats.Conn, err error) {
 	buckets := s.buckets
 	s.mu.Unlock()
 	if s.embedded() { // it is being started again
-		s.cfg.Log.Warn("the state server is started again: what changes meanwhile is kept in memory", "server", s.where)
+		s.cfg.Log.Warn("the state server is started again: changes meanwhile are kept in memory", "server", s.where)
 	} else {
-		s.cfg.Log.Error("the state server is lost: voice goes on with what is known, changes are stored when it is back", "server", s.where, "err", err)
+		s.cfg.Log.Error("the state server is lost: voice goes on with the last known state, changes are stored when it is back", "server", s.where, "err", err)
 	}
 	for _, b := range buckets {
 		b.disconnected()

@@ -37,11 +37,13 @@ const (
 // Flood is the error of one dropped frame too many; the client is to be ended.
 type Flood struct{ What string }
 
+// Error implements error.
 func (f *Flood) Error() string { return "too many " + f.What }
 
 // TooManyBad is the error of one frame too many that no proper client sends; the client is to be ended.
 type TooManyBad struct{ Last Drop }
 
+// Error implements error.
 func (b *TooManyBad) Error() string {
 	return fmt.Sprintf("too many bad frames, the last for its %s", b.Last)
 }
