@@ -15,11 +15,11 @@ func everybody(p netip.Prefix) bool { return p.Bits() <= 3 }
 
 // trusting says what follows when a list of networks holds everybody.
 var trusting = map[string]string{
-	"proxy-protocol.trusted": "anybody can pretend to have any address: name the load balancers alone",
-	"http-proxies":           "anybody can pretend to be local: name the reverse proxies alone",
+	"proxy-protocol.trusted": "anybody can pretend to have any address: name only the load balancers",
+	"http-proxies":           "anybody can pretend to be local: name only the reverse proxies",
 	"admin.networks":         "anybody can read /metrics: name the networks that watch",
 	"limits.exempt":          "no limit holds for anybody: name the networks that need none",
-	"bedrock.trusted":        "takes Floodgate's data from everywhere: name Geyser's address alone",
+	"bedrock.trusted":        "takes Floodgate's data from everywhere: name only Geyser's address",
 }
 
 // trust returns a warning for a list of networks under key that trusts everybody, else nothing.

@@ -73,8 +73,8 @@ func TestConsole(t *testing.T) {
 	x.Close()
 }
 
-// TestAnAnswerIsSeenOnce: at a terminal, where answers and the log are side by side, what a command has come to is one line
-// and not two, in the colours of the game; and who has switched colours off sees none.
+// TestAnAnswerIsSeenOnce: at a terminal, where answers and the log are side by side, the outcome of a command is one
+// line and not two, in the colours of the game; with colours off there are none.
 func TestAnAnswerIsSeenOnce(t *testing.T) {
 	codes, stamp := regexp.MustCompile(`\x1b\[[0-9;]*[A-Za-z]`), regexp.MustCompile(`^\d\d:\d\d:\d\d `)
 	for _, colours := range []bool{true, false} {
@@ -89,7 +89,7 @@ func TestAnAnswerIsSeenOnce(t *testing.T) {
 			{"earshot reload", []string{"Reloaded: nothing changed."}},
 			{"voice mute nobody", []string{"Nobody called nobody is or was here. For a player who has never been here, use the UUID."}},
 			{"voice muteall on", []string{"Everybody who is not exempt is muted until you type /voice muteall off."}},
-			{"alert somebody is there", []string{`commands: alert text="[Alert] somebody is there"`}}, // which everybody is told by the log
+			{"alert somebody is there", []string{`commands: alert text="[Alert] somebody is there"`}},
 		} {
 			x.Type(c.typed + "\r")
 			x.Type("voice group list\r") // the answer to this is the end of the one before

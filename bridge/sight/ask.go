@@ -31,8 +31,8 @@ func (s *Session) EachShownTo(visit func(other *Session, apart bool)) {
 	})
 }
 
-// Knows tells whether the session's player may know about the other, wherever they are: it is shown that one, or everybody
-// may know about that one and it is not blind to them.
+// Knows tells whether the session's player may know about the other, wherever they are: it is shown that one, or
+// everybody may know about that one and it is not blind to them.
 func (s *Session) Knows(other *Session) bool {
 	knows := other.Public()
 	s.read(func(v *server, q *seat) {
@@ -46,7 +46,8 @@ func (s *Session) Knows(other *Session) bool {
 // hiddenFrom tells whether somebody is blind to the player, and does not know of it.
 func (t *seat) hiddenFrom(l *seat) bool { return t.veil != nil && t.veil.from.has(l.slot) }
 
-// EachHidden calls visit for everybody to whom the session's player is blind: whatever others are shown, it does not know of them.
+// EachHidden calls visit for everybody to whom the session's player is blind: whatever others are shown, it does not
+// know of them.
 func (s *Session) EachHidden(visit func(other *Session)) {
 	s.read(func(v *server, q *seat) {
 		for _, t := range v.veiled {

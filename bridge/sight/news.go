@@ -114,7 +114,8 @@ func (s *Session) News(visit func(other *Session, shown, apart bool)) (whole boo
 	return whole
 }
 
-// Revealed calls visit for every session whose [Session.Public] or [Session.EachHiddenFrom] has changed since the last call.
+// Revealed calls visit for every session whose [Session.Public] or [Session.EachHiddenFrom] has changed since the last
+// call.
 func (n *Network) Revealed(visit func(*Session)) {
 	n.news.mu.Lock()
 	defer n.news.mu.Unlock()

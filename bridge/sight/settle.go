@@ -143,7 +143,7 @@ func (v *server) row(l *seat, now time.Time, due func(time.Time)) (changed bool)
 		}
 	}
 	raw := func(i int) uint64 { return (entries[i]&^taken[i] | bodies[i]) & in[i] }
-	if len(l.gone) > 0 { // who is back, and who was not shown anyway, is not waited for
+	if len(l.gone) > 0 { // players who are back, or were not shown anyway, need no wait
 		l.gone = slices.DeleteFunc(l.gone, func(d doubt) bool {
 			return raw(int(d.slot/64))>>(d.slot%64)&1 != 0 || !l.shown.has(int(d.slot))
 		})

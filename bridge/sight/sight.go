@@ -2,9 +2,9 @@
 // their players anyway: entries of the player list, bodies, ages and seeds of worlds.
 //
 // T is shown to L while L has a body or an entry of T. They are in one place if server and world have one name and
-// nothing tells the worlds apart; a body of one in the other's world is the better witness, also of the world of a client
-// that is told no names of worlds. A player who sees without being seen has vanished; vanish.go says what else looks like
-// that.
+// nothing tells the worlds apart; a body of one in the other's world is the better witness, also of the world of a
+// client that is told no names of worlds. A player who sees without being seen has vanished; vanish.go says what else
+// looks like that.
 //
 // The taps (the methods of [Session]) note bits under the lock of one server and return. [Network.Settle], a turn,
 // works out the consequences, for changed rows and for doubts whose time is up.
@@ -32,7 +32,7 @@ const (
 	Absent  = 2 * time.Second        // a mutual absence on an honest server, until it counts
 	Silent  = 10 * time.Second       // nobody shown to anybody, until it is logged
 	race    = 2 * time.Second        // by which a body may be ahead of its player's login
-	ahead   = 500 * time.Millisecond // by which one may be ahead of the respawn of its player, which comes another way
+	ahead   = 500 * time.Millisecond // by which one may be ahead of its player's respawn
 	persist = 500 * time.Millisecond // a body between worlds that differ, until it is believed
 	lesson  = 10 * time.Minute       // a point is forgotten after this; a server must be honest for as long
 
@@ -181,7 +181,8 @@ type Session struct {
 	public  atomic.Bool // not vanished, and known to be somewhere
 	seated  atomic.Pointer[seat]
 
-	// ByNumber is whether the player's client is told the number of a dimension, and no name of its world, as before 1.16.
+	// ByNumber is whether the player's client is told the number of a dimension, and no name of its world, as before
+	// 1.16.
 	ByNumber bool
 
 	waiting    atomic.Bool // among the news
@@ -395,9 +396,9 @@ type server struct {
 
 	// By slot: players who testify to everybody, and those who testify only to players whom nobody else is shown.
 	witness, narrow set
-	open, reads     set  // whose eyes are open; whose list tells of others, besides
+	open, reads     set  // players with open eyes; players whose list also tells of others
 	testified       bool // one of these has changed since the last turn
-	small           bool // two players at most besides the vanished, who both testify
+	small           bool // two players at most are not vanished, and both testify
 	firm            int  // how many have been vanished for a while
 	veiled          []*seat
 	scratch, none   set
@@ -993,7 +994,7 @@ func (q *seat) finds(t int) {
 // now returns the time by the monotonic clock alone, which is read in half the time.
 func (v *server) now() time.Time { return v.born.Add(time.Since(v.born)) }
 
-// since is a time, never 0, since the server is known: a third as long as a time.
+// since returns a time as a duration since the server is known, never 0, in a third of the memory.
 func (v *server) since(t time.Time) time.Duration { return max(t.Sub(v.born), 1) }
 
 // mark has a turn work out a player's row.
@@ -1012,7 +1013,7 @@ func (v *server) suspect(q *seat) {
 	}
 }
 
-// moved notes that a player has just come to its place.
+// moved notes that a player has just come to their place.
 func (v *server) moved(q *seat, now time.Time) {
 	q.movedAt = now
 	if !q.settling {

@@ -6,38 +6,39 @@ import (
 	"time"
 )
 
-// Who sees without being seen has vanished. Three things look like it and are not: whoever hides others for themselves (an
-// item in a lobby) sees nobody either, a plugin that tidies the list takes people off it who stand in the open, and one
-// player may fail to be sent another by mishap. And colleagues, who may see the vanished, must not unveil them. So:
+// A player who sees without being seen has vanished. Three things look like it and are not. A player who hides others
+// for themselves (an item in a lobby) sees nobody either. A plugin that tidies the list takes people off it who stand
+// in the open. And a server may fail to send one player to another by mishap. Colleagues, who may see the vanished,
+// must not unveil them. So:
 //
 // A player is blind to T if T has its body or an entry of it, and it has neither an entry nor a body of T. It counts
 //   - once it has been in one place for a second,
-//   - if its eyes are open: it is shown at least half of those who have its body or an entry of it,
-//   - and, if T has an entry of it alone, if lists tell anything: its own has entries of at least half of those who have
-//     one of it, nobody has T's body without an entry of T, and it has an entry of somebody in T's world or is there.
+//   - if its eyes are open: it is shown at least half of the players who have its body or an entry of it,
+//   - and, if T has only an entry of it, if lists tell anything: its own list has at least half of the players who have
+//     an entry of it, nobody has T's body without an entry of T, and it has an entry of somebody in T's world or is there.
 //
-// Whoever is blind so does not know of T, whatever others see: see [Session.Knows]. And T has vanished for all if one is
-// for each 16 who are shown T; or, whoever's eyes are open, if half of those are not shown T whose bodies T has, or of whom
-// it has an entry if it has no bodies.
+// A player who is blind so does not know about T, whatever others see: see [Session.Knows]. And T has vanished for all
+// if one such player is there for each 16 who are shown T. Or T has vanished, open eyes or not, if T is not shown to
+// half of the players whose bodies T has, or whose entries T has if T has no bodies.
 //
-// Whoever could see T while T had vanished does not unveil T by that, when those have gone who could not, or have closed
-// their eyes. Somebody has to be shown T who was not, or has come since.
+// A player who could see T while T had vanished does not unveil T by that, when the blind ones have gone or have closed
+// their eyes. It takes somebody who is shown T and was not, or has come since.
 
 const (
 	colleagues = 16              // who may see the vanished, for each who may not
-	firmly     = 2 * time.Second // vanished, until somebody counts as such for what others testify
+	firmly     = 2 * time.Second // vanished, until a player counts as such for the evidence of others
 )
 
-// veil is kept of a player who sees others and is hidden from them.
+// veil holds what is known about a player who sees others and is hidden from them.
 type veil struct {
-	from  set       // who is blind to the player
+	from  set       // players blind to this one
 	since time.Time // when it vanished
-	last  time.Time // when somebody was blind while it had vanished; zero: it has not
+	last  time.Time // when somebody was last blind while it had vanished; zero: it has not
 	back  bool      // one of these has been shown the player since
 }
 
-// testify finds what a player's sight says of others: nothing until it is settled, only of those it is shown who are not
-// all it is shown, and of those it is not shown if its eyes are open.
+// testify finds what a player's sight says about others. It says nothing until it is settled. Of the players that it is
+// shown it speaks about those who are not shown everybody; of others only if its eyes are open.
 func (v *server) testify(q *seat, now time.Time) {
 	settled := q.in && now.Sub(q.movedAt) >= Settled
 	many := settled && (q.count > 1 || v.small)
@@ -116,7 +117,8 @@ func (v *server) judge(now time.Time, due func(time.Time)) (changed bool) {
 	return changed
 }
 
-// find finds whether a player has vanished, and from whom it is hidden. It stays suspected if that is to be asked again.
+// find finds whether a player has vanished, and from which players it is hidden. It stays suspected if it has to be
+// looked at again.
 func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool) {
 	t.witnesses, t.blind, t.byEntry = 0, 0, false
 	unseen := false
@@ -177,8 +179,8 @@ func (v *server) find(t *seat, now time.Time, due func(time.Time)) (changed bool
 	return t.reveal(public) || changed
 }
 
-// blindTo finds who is blind to a player, and how many of them count by now for all. unseen is whether any may be among
-// those whose bodies it has.
+// blindTo finds the players who are blind to a player, and how many of them count by now for all. unseen tells whether
+// any may be among those whose bodies it has.
 func (v *server) blindTo(t *seat, unseen bool) (all, surely int, changed bool) {
 	listed, shownTo, open := t.entryOf, t.shownTo[:len(t.entryOf)], v.open[:len(t.entryOf)]
 	if v.rule.Mode == Everyone {
@@ -218,7 +220,7 @@ func (v *server) blindTo(t *seat, unseen bool) (all, surely int, changed bool) {
 			at := i*64 + bits.TrailingZeros64(word)
 			r := v.seats[at]
 			switch {
-			case r.entryOf.has(t.slot): // and the body alone is missing
+			case r.entryOf.has(t.slot): // and only the body is missing
 				continue
 			case was&bit != 0 || v.rule.Mode == Seen && t.hasBody(at):
 			case !lists || v.reads[i]&bit == 0:
@@ -250,7 +252,7 @@ func (v *server) blindTo(t *seat, unseen bool) (all, surely int, changed bool) {
 	return all, surely, changed
 }
 
-// mates are those in a player's world, besides the player.
+// mates returns the other players in a player's world.
 func (v *server) mates(t *seat) set {
 	all := v.blank()
 	for _, o := range v.seats {
@@ -270,7 +272,7 @@ func meet(a, b set) bool {
 	return false
 }
 
-// unveils tells whether somebody is shown a player who was not when it was last found to have vanished, or has come since.
+// unveils tells whether a player is shown T who was not when T was last found to have vanished, or who has come since.
 func (v *server) unveils(t *seat) (yes bool) {
 	t.shownTo.each(func(at int) {
 		if v.seats[at].loginAt.After(t.knewAt) {
@@ -282,7 +284,8 @@ func (v *server) unveils(t *seat) (yes bool) {
 	return yes
 }
 
-// askLists finds whether lists say anything of a player: not where somebody is shown its body and has no entry of it.
+// askLists finds whether lists say anything about a player: not where somebody is shown its body and has no entry of
+// it.
 func (v *server) askLists(t *seat, now time.Time, due func(time.Time)) {
 	bare := int(t.listedBy) < v.n-1 && slices.ContainsFunc(t.seenBy, func(l uint16) bool { return !v.seats[l].entryOf.has(t.slot) })
 	switch {
@@ -301,17 +304,17 @@ func (v *server) askLists(t *seat, now time.Time, due func(time.Time)) {
 	}
 }
 
-// known tells whether somebody is shown the player, or everybody may know of them.
+// known tells whether somebody is shown the player, or everybody may know about them.
 func (t *seat) known() bool {
 	return t.public.Load() || slices.ContainsFunc(t.shownTo, func(word uint64) bool { return word != 0 })
 }
 
-// awaits tells whether somebody whom the player sees has just come there, and may soon be a witness.
+// awaits tells whether a player whom this one sees has just come there, and may soon be a witness.
 func (v *server) awaits(t *seat) bool {
 	return slices.ContainsFunc(v.settling, func(w *seat) bool { return w != t && (t.entryOf.has(w.slot) || t.hasBody(w.slot)) })
 }
 
-// askBodies asks those whose bodies a player has, and tells whether any of them may not be shown the player.
+// askBodies asks the players whose bodies a player has, and tells whether any of them may not be shown the player.
 func (v *server) askBodies(t *seat) (unseen bool) {
 	if len(t.odd) > 0 { // several may be of one
 		whom := v.blank()

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// cast is one who vanishes, colleagues who see that one, and others who do not. All are on one server; Zoe is elsewhere.
+// cast is one who vanishes, colleagues who see that one, and others who do not. All are on one server; Zoe is
+// elsewhere.
 type cast struct {
 	*crowd
 	mod, zoe           *player
@@ -110,8 +111,8 @@ func (x *cast) hiddenFor(d time.Duration, what string, meanwhile func(step int))
 	}
 }
 
-// However many may see the vanished, and however few may not: these do not know of them, nor does anybody elsewhere; from
-// the join on or from when they vanish, near or far, while people move about, and when nobody is left who may not.
+// However many may see the vanished, and however few may not: these do not know of them, nor does anybody elsewhere;
+// from the join on or from when they vanish, near or far, while people move about, and when nobody is left who may not.
 func TestColleaguesUnveilNobody(t *testing.T) {
 	for staff := range 9 {
 		for others := 1; others <= 4; others++ {
@@ -334,7 +335,7 @@ func TestWhoStandsInTheOpenHasNotVanished(t *testing.T) {
 		bubble(t, func(c *crowd) {
 			x := newCast(c, 0, 8)
 			bob := x.all[0]
-			for _, p := range x.all[1:] { // a plugin takes Bob off all lists, and those near still see him
+			for _, p := range x.all[1:] { // a plugin takes Bob off all lists, and players near Bob still see Bob
 				p.Hide(bob.s)
 			}
 			c.pass(time.Second)
@@ -407,8 +408,8 @@ func TestWhoStandsInTheOpenHasNotVanished(t *testing.T) {
 	})
 }
 
-// At random: who comes, goes, moves and changes worlds, beside one who vanishes and comes back. Nobody who is not shown the
-// one knows of them, and nobody elsewhere, once anybody is there who might tell; and back they are known at once.
+// At random: who comes, goes, moves and changes worlds, beside one who vanishes and comes back. Nobody who is not shown
+// the one knows of them, and nobody elsewhere, once anybody is there who might tell; and back they are known at once.
 func TestWitnessesAtRandom(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -201,8 +201,8 @@ func differ(l, t *seat) bool {
 	return t.sure() && l.may(t.world) || l.sure() && t.may(l.world)
 }
 
-// recognise takes a player whose client has been told a number to be in the world of one who is surely there, since one
-// has the body of the other. Where ages or seeds say otherwise, both have to have it.
+// recognise puts a player whose client was told a number into the world of another one, since one has the body of the
+// other. The other is surely there. Where ages or seeds say otherwise, both have to have it.
 func (v *server) recognise(q, there *seat) bool {
 	if !there.sure() || !q.may(there.world) || there.at < 0 || v.vouched(q) {
 		return false

@@ -116,8 +116,8 @@ func TestColleaguesUnveilNobody(t *testing.T) {
 	}
 }
 
-// Whoever does not see somebody who sees them does not know of them, even where all others do, and that hides nobody from
-// these.
+// A player who does not see somebody who sees them does not know about them, even where all others do, and that hides
+// nobody from these.
 func TestAMishapOfOne(t *testing.T) {
 	for _, v := range twoVersions {
 		empty(t, v, func(x *scene) {
@@ -140,7 +140,7 @@ func TestAMishapOfOne(t *testing.T) {
 			})
 			x.everywhere(0, bob, false, ann)
 			x.everywhere(0, bob, true, zoe, all[2])
-			x.hub.Leave(ann.member) // nor does she by a new connection
+			x.hub.Leave(ann.member) // nor does Ann by a new connection
 			x.lasts(time.Second)
 			ann.ever = map[string]bool{}
 			ann.member = x.hub.Join(ann.player, ann.ears, hub.Wants{Status: true, Groups: true, Clips: true})

@@ -28,8 +28,8 @@ func sixteenths(v float64) int32 {
 	return nowhere
 }
 
-// Within tells whether the player may be within reach of an eye at x and z, in blocks. It may say so of a player who is
-// a little farther off, and of one who is nowhere where reach has no end; of one who is within reach it does always.
+// Within tells whether the player may be within reach of an eye at x and z, in blocks. It always says so about a player
+// within reach. It may say so about one a little farther off, and about one nowhere where reach has no end.
 func (s *Spot) Within(e Eye) bool {
 	at := s.at.Load()
 	// Below 0 is a lot.

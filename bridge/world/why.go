@@ -16,14 +16,14 @@ func (p *Player) EachShownTo(visit func(other *Player, apart bool)) {
 	p.Sight.EachShownTo(func(o *sight.Session, apart bool) { visit(o.Self.(*Player), apart) })
 }
 
-// EachHidden calls visit for everybody whom the player must not know about although everybody else may. visit must not ask for
-// anybody's sight.
+// EachHidden calls visit for everybody whom the player must not know about although everybody else may. visit must not
+// ask for anybody's sight.
 func (p *Player) EachHidden(visit func(other *Player)) {
 	p.Sight.EachHidden(func(o *sight.Session) { visit(o.Self.(*Player)) })
 }
 
-// EachHiddenFrom calls visit for everybody who must not know about the player although everybody else may. visit must not ask for
-// anybody's sight.
+// EachHiddenFrom calls visit for everybody who must not know about the player although everybody else may. visit must
+// not ask for anybody's sight.
 func (p *Player) EachHiddenFrom(visit func(other *Player)) {
 	p.Sight.EachHiddenFrom(func(o *sight.Session) { visit(o.Self.(*Player)) })
 }

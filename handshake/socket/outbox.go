@@ -21,8 +21,8 @@ const (
 	// maxAge is how old sound may get while it waits. A peer that stops reading and comes back is never more than this
 	// behind.
 	maxAge = 200 * time.Millisecond
-	// longView is the size from which a view is not copied behind its frame's header: a roster of thousands, for each of
-	// thousands of slow peers, would be a lot of memory.
+	// longView is the size from which a view is not copied behind its frame's header: a roster of thousands, for each
+	// of thousands of slow peers, would be a lot of memory.
 	longView = 4 << 10
 	// maxReplies bounds the answers to a peer's requests.
 	maxReplies = 16 << 10 // bytes of frames

@@ -201,7 +201,8 @@ func TestLargeView(t *testing.T) {
 	f.want(t, "text "+string(view), "binary meanwhile")
 }
 
-// A view goes whole and in its place however little the peer takes at a time, and a long one is not copied for each peer.
+// A view goes whole and in its place however little the peer takes at a time, and a long one is not copied for each
+// peer.
 func TestViewsInPieces(t *testing.T) {
 	for _, size := range []int{0, 1, 125, 126, longView - 1, longView, longView + 1, 70_000} {
 		for _, room := range []int{1, 2, 3, 5, longView} {

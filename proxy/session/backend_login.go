@@ -205,7 +205,7 @@ func (s *Session) lost(l *link, e Ending, r reason) {
 	if e == EndKicked {
 		level = slog.LevelInfo
 	}
-	s.log.Log(s.ctx, level, "player lost its server", "backend", l.name, "ending", e, "reason", r.String())
+	s.log.Log(s.ctx, level, "player lost their server", "backend", l.name, "ending", e, "reason", r.String())
 	f := failure{e, r}
 	if e != EndKicked {
 		s.core.board.Doubt(l.name)

@@ -81,7 +81,7 @@ func (s *Session) next(p proto.Packet) ([]byte, bool) {
 
 // claim makes the client the only one of its name and UUID. Online, the newcomer has proved to be the owner of the
 // account, so the old session goes. Offline anybody can say any name, so the old session stays. Without a prefix a
-// player of Bedrock Edition may have the name of somebody else's Java account, and is not its owner.
+// player of Bedrock Edition may have the name of somebody else's Java account, and is not the owner.
 func (s *Session) claim() bool {
 	limit := time.NewTimer(s.set().Timeouts.Replace)
 	defer limit.Stop()
@@ -163,7 +163,7 @@ func (s *Session) admitted() {
 	s.greet()
 }
 
-// greet announces a new player, before any of its packets is relayed.
+// greet announces a new player, before any of their packets is relayed.
 func (s *Session) greet() {
 	s.greeted = true
 	if s.relayed() {

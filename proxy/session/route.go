@@ -107,7 +107,7 @@ type dialed struct {
 // plan says which servers of the list a player without a backend has still to try. The list is looked up at each step.
 type plan struct {
 	failed map[string]string // servers that failed, in lower case, with the address: each is tried once
-	first  *failure          // why the player lost the server it was on; nil for a newcomer
+	first  *failure          // why the player lost their server; nil for a newcomer
 	last   *failure
 	notice *packet.Text // text for the player once they are on another server
 	tried  int          // of names, the built-in world apart

@@ -10,7 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// roll is the roster of roster 2, of which the server sends what changes.
+// roll is the roster of roster 2. The server sends its changes.
 type roll struct {
 	has    bool
 	at     line.Revision

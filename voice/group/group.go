@@ -188,7 +188,7 @@ func (s *State) Exit(id uuid.UUID, now time.Time) {
 	s.forget(p)
 }
 
-// Leave takes a player out of its group, as when it has left the network or may use groups no longer.
+// Leave takes a player out of their group, as when they have left the network or may use groups no longer.
 func (s *State) Leave(id uuid.UUID) {
 	if p := s.players[id]; p != nil {
 		s.leave(p)

@@ -38,7 +38,7 @@ const (
 	idleFlush = 5 * time.Second // between the same while nobody is on the network
 
 	gap      = 2 * time.Millisecond // at least, between two turns
-	rest     = 4                    // a turn is followed by this many times its own length of quiet, its rosters once, at most by Flush
+	rest     = 4                    // times its own length of quiet after a turn, once its rosters', at most Flush
 	lookTime = 2 * time.Millisecond // of one turn, for reading what players see, or as much as all else in the last one
 	tellTime = 5 * time.Millisecond // of one turn, for rosters, or as much as all else in the last one
 

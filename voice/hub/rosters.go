@@ -46,8 +46,8 @@ func (h *Hub) showRosters(now time.Time, flush bool) (all bool) {
 	return true
 }
 
-// fit returns as many of those whom a member sees as a roster of most bytes has room for: the member, who is in their
-// group, who is near, and then the others.
+// fit returns as many of the members that one sees as a roster of most bytes has room for: the member, those in their
+// group, those near by, and then the others.
 func (h *Hub) fit(m *Member, form roster.Form, left int) []uint64 {
 	sees := m.Sees()
 	set := make([]uint64, len(sees))

@@ -7,7 +7,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
-// Mute tells a player whether the server lets its voice through. The zero value says that it does.
+// Mute tells a player whether the server lets their voice through. The zero value says that it does.
 type Mute struct {
 	Kind    talk.MuteKind
 	Timed   bool   // it lapses after Seconds; else it stays until it is lifted

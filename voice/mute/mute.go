@@ -22,7 +22,7 @@ var Everybody = uuid.Nil
 // Record is one mute, as it is listed and stored.
 type Record struct {
 	Player uuid.UUID `json:"player"`           // or Everybody
-	Name   string    `json:"name,omitempty"`   // of the player when it was muted, for lists
+	Name   string    `json:"name,omitempty"`   // of the player at the time, for lists
 	By     string    `json:"by,omitempty"`     // who did it, for lists
 	Since  time.Time `json:"since"`            // for lists
 	Until  time.Time `json:"until,omitzero"`   // zero: until it is lifted
@@ -196,8 +196,8 @@ func (b *Book) Expire(now time.Time) (next time.Time) {
 	return b.due
 }
 
-// Changes returns the mutes that were made here since the last call, and whose were lifted or have lapsed long enough
-// ago. What came by [Book.Apply] or [Book.Remove] is not among them.
+// Changes returns the mutes that were made here since the last call, and the players whose mutes were lifted or have
+// lapsed long enough ago. It leaves out those of [Book.Apply] and [Book.Remove].
 func (b *Book) Changes() (put []Record, gone []uuid.UUID) {
 	for id := range b.dirty {
 		if r, ok := b.records[id]; ok {

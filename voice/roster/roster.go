@@ -256,7 +256,8 @@ type Copy struct {
 	wait       time.Duration
 }
 
-// Again records that a reader's roster, for which others were too many, was compared and found to be the one that it has.
+// Again records that a reader's roster, for which others were too many, was compared and found to be the one that it
+// has.
 func (c *Copy) Again(now time.Time) { c.at = now }
 
 // Empty tells whether the reader has nothing yet.
