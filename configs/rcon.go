@@ -5,14 +5,15 @@ import (
 	"net/netip"
 )
 
-// RCON is how tools give commands over the network.
+// RCON holds how tools give commands over the network.
 type RCON struct {
 	Address      string `yaml:"address"` // host:port; empty: off. See [RCON.Listen]
 	Password     Secret `yaml:"password"`
 	PasswordFile string `yaml:"password-file"`
 }
 
-// Listen returns where to listen, as host:port; empty: nowhere. An address without a host is that of this machine alone.
+// Listen returns where to listen, as host:port; empty: nowhere. An address without a host is that of this machine
+// alone.
 func (r *RCON) Listen() string {
 	if host, port, err := net.SplitHostPort(r.Address); err == nil && host == "" {
 		return net.JoinHostPort("127.0.0.1", port)
@@ -20,13 +21,13 @@ func (r *RCON) Listen() string {
 	return r.Address
 }
 
-// shortPassword is how many characters a password has that can be guessed.
+// shortPassword bounds passwords that can be guessed, in characters.
 const shortPassword = 8
 
-// longPassword is the most that a packet of RCON holds.
+// longPassword bounds a password in a packet of RCON.
 const longPassword = 1024
 
-// checkRCON checks who may give commands over the network.
+// checkRCON checks the section.
 func (l *Loaded) checkRCON(p *problems) {
 	r := &l.RCON
 	if r.Address == "" {

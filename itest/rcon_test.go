@@ -73,8 +73,8 @@ func TestRCON(t *testing.T) {
 	p.ends()
 }
 
-// TestRCONIsOffByDefault: nobody who does not ask for it has another port; and who asks is told what is missing, and what is
-// not safe.
+// TestRCONIsOffByDefault: nobody has another port without asking for it; an administrator who asks is told what is
+// missing, and what is unsafe.
 func TestRCONIsOffByDefault(t *testing.T) {
 	p := start(t, "online: false\n")
 	if strings.Contains(p.log.String(), "rcon") {

@@ -193,8 +193,8 @@ func (c *Console) execute(ctx context.Context, line string) {
 	c.commands().Line(ctx, console{c}, line)
 }
 
-// Line carries out a line as whoever runs the program types it: with or without a slash, help as well. It may wait as long
-// as what the command does; ctx ends it.
+// Line carries out a line as it is typed at the console: with or without a slash, help as well. It may wait as long as
+// the command does; ctx ends it.
 func (c *Commands) Line(ctx context.Context, src Source, line string) {
 	line = strings.TrimPrefix(strings.TrimSpace(line), "/")
 	if line == "" {

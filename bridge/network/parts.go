@@ -62,8 +62,8 @@ type parts struct {
 	ending   ending
 }
 
-// assemble puts the parts together on ln and applies the settings. remote is for RCON, nil without. state is on
-// the store.
+// assemble puts the parts together on ln and applies the settings. remote is for RCON, nil without. state is on the
+// store.
 func (n *Network) assemble(ln, remote net.Listener, on *store.Store, state *voice.State) *parts {
 	p := &parts{store: on, names: state.Names(n.now.conf.State.Names), addr: ln.Addr().(*net.TCPAddr), failed: make(chan error, 4)}
 	failures := &track.Failures{Log: n.log.With("room", "track")}
@@ -169,7 +169,7 @@ func (n *Network) serve(ctx context.Context, p *parts) error {
 	}
 }
 
-// remoteAddr is where RCON listens; nil: nowhere.
+// remoteAddr returns where RCON listens; nil: nowhere.
 func (p *parts) remoteAddr() net.Addr {
 	if p.remoteAt == nil {
 		return nil

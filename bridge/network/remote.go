@@ -11,8 +11,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/packet"
 )
 
-// remote is a tool that has given a command over RCON. It gets all that it is told until the command is done; what comes
-// later is for the log.
+// remote is a tool that has given a command over RCON. It gets everything until the command is done; later lines go to
+// the log.
 type remote struct {
 	n *Network
 
@@ -21,7 +21,7 @@ type remote struct {
 	done bool
 }
 
-// Allowed implements commands.Source: whoever has the password may use everything.
+// Allowed implements commands.Source: the password stands for every permission.
 func (*remote) Allowed(string) bool { return true }
 
 // Name implements commands.Source, as the methods below do.
@@ -43,7 +43,7 @@ func (r *remote) Send(t packet.Text) {
 	}
 }
 
-// answer is what there is to say when the command is done.
+// answer returns the answer when the command is done.
 func (r *remote) answer() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -51,7 +51,7 @@ func (r *remote) answer() string {
 	return r.text.String()
 }
 
-// remoteLine carries out a line that came over RCON, and returns what it is answered.
+// remoteLine carries out a line that came over RCON, and returns the answer.
 func (n *Network) remoteLine(ctx context.Context, _ netip.Addr, line string) string {
 	r := &remote{n: n}
 	n.controller.guard(r, line, func() { n.Commands().Line(ctx, r, line) })

@@ -1,7 +1,7 @@
 // Package rcon takes commands from tools that administer game servers, over RCON: https://minecraft.wiki/w/RCON.
 //
-// It promises that nobody gives a command who has not said the password, that guesses at it are slow and reported, that
-// every wait ends, and that nobody makes it hold more than a packet of 4096 bytes.
+// It promises that only clients with the password give commands, that guesses at it are slow and reported, that every
+// wait ends, and that nobody makes it hold more than a packet of 4096 bytes.
 package rcon
 
 import (
@@ -30,19 +30,19 @@ import (
 // Why a connection is refused or ended.
 const (
 	Password  = "password"  // a wrong one
-	Throttled = "throttled" // there were too many wrong ones from that network
-	NoLogin   = "no_login"  // it says something else first, or nothing in time
-	Malformed = "malformed" // what it sends is not RCON
-	Crowded   = "crowded"   // there are too many; the ones silent for the longest give way
+	Throttled = "throttled" // after too many wrong ones from that network
+	NoLogin   = "no_login"  // something else first, or nothing in time
+	Malformed = "malformed" // not RCON
+	Crowded   = "crowded"   // too many connections; the ones silent for the longest give way
 )
 
 // Reasons lists them.
 func Reasons() []string { return []string{Password, Throttled, NoLogin, Malformed, Crowded} }
 
-// MaxAnswer is the longest answer to a command, in bytes.
+// MaxAnswer bounds the answer to a command, in bytes.
 const MaxAnswer = 256 << 10
 
-// How much and how long.
+// Bounds.
 const (
 	strangers = 16 // connections that have not logged in
 	guests    = 64 // that have
@@ -52,10 +52,10 @@ const (
 	idleFor      = time.Hour        // between two commands
 	runWithin    = 30 * time.Second // a command
 	writeWithin  = 10 * time.Second
-	wrongAfter   = time.Second // until a wrong password is told to be one
+	wrongAfter   = time.Second // until the answer to a wrong password
 )
 
-// guesses is how many wrong passwords a network may send: five at once, then five a minute.
+// guesses bounds the wrong passwords of a network: five at once, then five a minute.
 var guesses = limit.Rate{PerSecond: 5.0 / 60, Burst: 5}
 
 // Types of packets. An answer to a login has the type of a command.
@@ -68,14 +68,14 @@ const (
 // refused is the id in the answer to a login with a wrong password.
 const refused = -1
 
-// maxPayload is what a packet of an answer holds, as the game has it.
+// maxPayload bounds a packet of an answer, as the game has it.
 const maxPayload = 4096
 
 // Config holds what a server needs. Run is required.
 type Config struct {
-	// Run carries out a command and returns what it is answered. It ends when ctx does.
+	// Run carries out a command and returns the answer. It ends when ctx does.
 	Run func(ctx context.Context, from netip.Addr, line string) string
-	// Refused is told of each connection that is refused or ended, with one of [Reasons]. nil: nobody is.
+	// Refused is called for each connection that is refused or ended, with one of [Reasons]. It may be nil.
 	Refused func(reason string, from netip.Addr)
 	Log     *slog.Logger // nil: none
 }
@@ -96,7 +96,7 @@ type Server struct {
 	ln    net.Listener
 	open  map[*conn]struct{}
 
-	// Logins and Commands count what was done.
+	// Logins and Commands count successes.
 	Logins, Commands atomic.Uint64
 }
 
@@ -116,7 +116,7 @@ func New(cfg Config) *Server {
 	return s
 }
 
-// SetPassword changes the password. Those who are in stay in. With an empty one nobody else gets in.
+// SetPassword changes the password. Connections that are in stay in. With an empty one nobody else gets in.
 func (s *Server) SetPassword(password string) {
 	if password == "" {
 		s.password.Store(nil)
@@ -132,7 +132,7 @@ func (s *Server) is(password string) bool {
 	return right != nil && subtle.ConstantTimeCompare(sum[:], right[:]) == 1
 }
 
-// Open is how many connections there are now.
+// Open returns the number of connections.
 func (s *Server) Open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +211,7 @@ func (s *Server) take(nc net.Conn) {
 	})
 }
 
-// serve deals with a connection until it ends, and returns the reason where it was refused or ended.
+// serve handles a connection until it ends, and returns the reason where it was refused or ended.
 func (s *Server) serve(c *conn) (why string) {
 	if s.wrong.Wait(c.from) > 0 {
 		return Throttled
@@ -246,7 +246,7 @@ func (s *Server) serve(c *conn) (why string) {
 			if why := s.check(c, r, id, payload); why != "" {
 				return why
 			}
-		default: // tools send such a packet behind a command to learn where its answer ends
+		default: // tools send such a packet behind a command to find the end of its answer
 			err = c.answer(r, id, fmt.Sprintf("Unknown request %x", uint32(kind)))
 		}
 		if err != nil {
@@ -264,7 +264,7 @@ func (s *Server) login(c *conn, r *mc.RCONConn) (why string) {
 	case err != nil && errors.Is(c.failed, os.ErrDeadlineExceeded):
 		return NoLogin
 	case err != nil:
-		return c.ending() // nothing where somebody looked whether the port is open
+		return c.ending() // nothing for a look whether the port is open
 	case kind != login:
 		r.WritePacket(refused, command, "")
 		c.flush()
@@ -294,7 +294,7 @@ func (s *Server) check(c *conn, r *mc.RCONConn, id int32, password string) (why 
 	return Password
 }
 
-// run carries out a command, bounded in time and in what it answers.
+// run carries out a command, bounded in time and in the size of its answer.
 func (s *Server) run(from netip.Addr, line string) string {
 	ctx, cancel := context.WithTimeout(s.ctx, runWithin)
 	defer cancel()
@@ -302,7 +302,7 @@ func (s *Server) run(from netip.Addr, line string) string {
 	return text[:whole(text, MaxAnswer)]
 }
 
-// line is a command as it is typed: one line of text.
+// line returns a command as it is typed: one line of text.
 func line(payload string) string {
 	payload, _, _ = strings.Cut(payload, "\x00")
 	return strings.Map(func(c rune) rune {
@@ -332,7 +332,7 @@ type conn struct {
 	server  *Server
 	from    netip.Addr
 	said    int   // bytes of the packet that is being read
-	failed  error // what ended the reading, which go-mc does not say
+	failed  error // the end of the reading, which go-mc does not return
 	out     bytes.Buffer
 	crowded atomic.Bool
 }
@@ -343,7 +343,7 @@ func (c *conn) expect(within time.Duration) {
 	c.hurry(within)
 }
 
-// hurry bounds what is read from now on, unless the server has ended.
+// hurry bounds the reads from now on, unless the server has ended.
 func (c *conn) hurry(within time.Duration) {
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -352,7 +352,7 @@ func (c *conn) hurry(within time.Duration) {
 	}
 }
 
-// Read implements io.Reader. A packet that has begun has to come soon.
+// Read implements io.Reader. A packet that has begun has to end soon.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if n > 0 && c.said == 0 {
@@ -365,10 +365,10 @@ func (c *conn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write implements io.Writer. It keeps packets until flush, so that tools find all of an answer there.
+// Write implements io.Writer. It keeps packets until flush, so that tools get a whole answer at once.
 func (c *conn) Write(p []byte) (int, error) { return c.out.Write(p) }
 
-// flush sends what was written.
+// flush sends the kept packets.
 func (c *conn) flush() error {
 	c.Conn.SetWriteDeadline(time.Now().Add(writeWithin))
 	_, err := c.Conn.Write(c.out.Bytes())
@@ -387,13 +387,13 @@ func (c *conn) answer(r *mc.RCONConn, id int32, text string) error {
 	}
 }
 
-// evict ends the connection for somebody else's sake.
+// evict ends the connection to make room.
 func (c *conn) evict() {
 	c.crowded.Store(true)
 	c.Conn.Close()
 }
 
-// ending tells what it means that no packet could be read: nothing where the other side has gone, or said nothing more.
+// ending returns the reason why no packet could be read: nothing where the other side has gone, or said nothing more.
 func (c *conn) ending() (why string) {
 	if c.said == 0 {
 		return ""

@@ -146,8 +146,8 @@ func closed(t *testing.T, c net.Conn) {
 	}
 }
 
-// TestCommandsAreAnswered: whoever has said the password gives commands, one after the other, and each answer has the id of its
-// command.
+// TestCommandsAreAnswered: a client that has sent the password gives commands, one after the other, and each answer has
+// the id of its command.
 func TestCommandsAreAnswered(t *testing.T) {
 	run(t, func(t *testing.T, s *Server, g *gate, x *seen) {
 		c := enter(t, g, "127.0.0.1")
@@ -254,8 +254,8 @@ func TestNobodyCommandsWithoutThePassword(t *testing.T) {
 	}
 }
 
-// TestGuessesAreSlow: a wrong password is answered after a second, and after five of them that address has to wait, even with
-// the right one. Others need not.
+// TestGuessesAreSlow: a wrong password is answered after a second, and after five of them that address has to wait,
+// even with the right one. Others need not.
 func TestGuessesAreSlow(t *testing.T) {
 	run(t, func(t *testing.T, s *Server, g *gate, x *seen) {
 		guess := func(from, password string) (took time.Duration, id int32) {

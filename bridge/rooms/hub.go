@@ -34,7 +34,7 @@ type Hub struct {
 	late atomic.Int64 // when it last was not, in time
 
 	mu     sync.Mutex // guards these
-	ready  []*Peer    // whose frames wait, each once
+	ready  []*Peer    // with waiting frames, each once
 	posted []func()
 	coming []*Peer // that are new
 	closed bool
@@ -43,14 +43,14 @@ type Hub struct {
 	all      map[*Peer]struct{}
 	pending  []*Peer // that have not joined, by their deadlines
 	slots    []*slot // by number
-	reserved []*slot // that may come back, by the end of that
-	numbers  int     // ids that were given
+	reserved []*slot // places of peers that may come back, by the end of that
+	numbers  int     // of ids so far
 	round    []*Peer
 
 	clock  *step.Clock
 	each   int64         // steps from snapshot to snapshot
-	period time.Duration // from wake to wake
-	next   time.Duration // wake; 0: the room stands
+	period time.Duration // between wakes
+	next   time.Duration // the next wake; 0: the room stands
 	lost   time.Duration // of the clock, that is counted
 
 	locked   bool
@@ -58,10 +58,10 @@ type Hub struct {
 	bans     []string
 	history  []said
 	messages int64 // ids
-	secret   int64 // ids of what not everybody is told
+	secret   int64 // ids of messages that are not for everybody
 	pings    int64
 	edition  uint64        // of the roster
-	told     uint64        // edition that everybody has
+	told     uint64        // the edition that everybody has
 	rosterAt time.Duration // when the next may go
 
 	views   map[View]*lane // shared
@@ -93,7 +93,7 @@ func New(a Authority, c Config) *Hub {
 	return h
 }
 
-// Attach takes a transport into the room, which has five seconds to join. It is closed when the room is.
+// Attach takes a transport into the room; it has five seconds to join. The room closes it when it ends.
 func (h *Hub) Attach(c Conn) *Peer {
 	p := &Peer{hub: h, conn: c, rate: budget.Second(frame.FramesPerSecond)}
 	if m, ok := c.(interface{ bind(*Peer) }); ok {
@@ -120,11 +120,11 @@ func (h *Hub) Close() {
 	<-h.done
 }
 
-// Done is closed when the room has ended, be it by Close or by a fault of its authority.
+// Done returns a channel that is closed when the room has ended, by Close or by a fault of its authority.
 func (h *Hub) Done() <-chan struct{} { return h.done }
 
-// Do has f called in the room's goroutine and waits for that. It reports false where the room has ended instead. The
-// authority has no need of it, and would wait for ever.
+// Do calls f in the room's goroutine and waits for it. It returns false where the room has ended instead. The authority
+// must not call it: it would wait for ever.
 func (h *Hub) Do(f func()) bool {
 	did := make(chan struct{})
 	if !h.post(func() { f(); close(did) }) {
@@ -143,7 +143,8 @@ func (h *Hub) Do(f func()) bool {
 	}
 }
 
-// Say has a message from elsewhere told and kept like those of peers. Its ID is given here. PlayerID may be empty.
+// Say tells a message from elsewhere and keeps it like those of peers. It gives the message its ID. PlayerID may be
+// empty.
 func (h *Hub) Say(m Message) { h.post(func() { h.tell(m.PlayerID, m) }) }
 
 // Remove sends a peer away, with a text, and frees its place. The authority may call it.
@@ -155,7 +156,7 @@ func (h *Hub) Remove(id, message string) {
 	})
 }
 
-// Ban removes a peer and keeps its identity out, and reports whether it could.
+// Ban removes a peer and keeps its identity out. It fails where it cannot.
 func (h *Hub) Ban(id string) (why error) {
 	if !h.Do(func() { why = h.ban(h.slot(id)) }) {
 		return ErrNoRoom
@@ -163,7 +164,7 @@ func (h *Hub) Ban(id string) (why error) {
 	return why
 }
 
-// Lock keeps those out who have no place, or lets them in again.
+// Lock keeps peers out who have no place, or lets them in again.
 func (h *Hub) Lock(locked bool) {
 	h.post(func() {
 		if h.locked != locked {
@@ -173,7 +174,7 @@ func (h *Hub) Lock(locked bool) {
 	})
 }
 
-// Changed has the roster sent again: who may know whom, or who leads, is not what it was. The authority may call it.
+// Changed sends the roster once more: who may know whom, or who leads, has changed. The authority may call it.
 func (h *Hub) Changed() { h.post(h.changed) }
 
 // Members returns who has a place, the leader, and whether the room is locked.
@@ -182,7 +183,7 @@ func (h *Hub) Members() (members []Member, leader string, locked bool) {
 	return members, leader, locked
 }
 
-// post has f called in the room's goroutine; false: the room has ended.
+// post calls f in the room's goroutine; false: the room has ended.
 func (h *Hub) post(f func()) bool {
 	h.mu.Lock()
 	if h.closed {
@@ -211,7 +212,7 @@ func (h *Hub) poke() {
 	}
 }
 
-// since is the room's time; it is never 0.
+// since returns the room's time; it is never 0.
 func (h *Hub) since(t time.Time) time.Duration { return t.Sub(h.start) + 1 }
 
 func (h *Hub) now() time.Duration { return h.since(time.Now()) }
@@ -246,7 +247,7 @@ func (h *Hub) run() {
 	}
 }
 
-// until is when there is something to do next; 0: at no time.
+// until returns when there is something to do next; 0: at no time.
 func (h *Hub) until() time.Duration {
 	at := h.next
 	sooner := func(t time.Duration) {
@@ -314,7 +315,8 @@ func (h *Hub) keepTime(now time.Duration) {
 	h.due.Store(int64(h.next))
 }
 
-// drain handles the frames that wait, one of each peer at a time, and what was posted. It leaves off when a wake is due.
+// drain handles the waiting frames, one of each peer at a time, and the posted functions. It leaves off when a wake is
+// due.
 func (h *Hub) drain() {
 	for {
 		h.mu.Lock()
@@ -350,7 +352,7 @@ func (h *Hub) drain() {
 	}
 }
 
-// tick simulates what is due, and shows it.
+// tick simulates the steps that are due, and shows the result.
 func (h *Hub) tick(now time.Duration) {
 	h.conf.Stats.late(now - h.next)
 	if h.next += h.period; h.next <= now {
@@ -364,7 +366,7 @@ func (h *Hub) tick(now time.Duration) {
 	if n == 0 {
 		return
 	}
-	// What is shown is the last of the steps that snapshots are made at.
+	// Show the last of the steps that snapshots are made at.
 	last := int64(first) + int64(n) - 1
 	shown := last - last%h.each
 	rest := n
@@ -385,7 +387,7 @@ func (h *Hub) arrive(p *Peer) {
 	h.pending = append(h.pending, p)
 }
 
-// handle does what a peer has sent.
+// handle handles a frame of a peer.
 func (h *Hub) handle(p *Peer, i *item) {
 	switch {
 	case p.ended:
@@ -408,7 +410,7 @@ func (h *Hub) handle(p *Peer, i *item) {
 	switch f.Type {
 	case frame.Join:
 		h.join(p, f)
-	case frame.Ack: // came before the room had let the peer in
+	case frame.Ack: // it came before the room had let the peer in
 	case frame.Chat:
 		h.chat(p, f)
 	case frame.Ping:
@@ -437,7 +439,7 @@ func (h *Hub) command(p *Peer, f *frame.Client) {
 	}
 }
 
-// refusal is what a peer is told of an error.
+// refusal returns what to tell a peer about an error.
 func refusal(err error) Refusal {
 	if r, ok := err.(Refusal); ok {
 		return r
@@ -457,14 +459,14 @@ func (h *Hub) control(p *Peer, kind string, b []byte) {
 	}
 }
 
-// refuse ends a transport for what it sent.
+// refuse ends a transport for a frame that it sent.
 func (h *Hub) refuse(p *Peer, why Refusal) {
 	h.log.Debug("peer sent away", "identity", p.conn.Identity(), "reason", string(why))
 	h.control(p, frame.Error, frame.AppendSaid(nil, frame.Error, string(why)))
 	h.end(p, frame.Policy, frame.Invalid, "invalid")
 }
 
-// end closes a transport, whose place is kept for a while.
+// end closes a transport and keeps its place for a while.
 func (h *Hub) end(p *Peer, code frame.Code, reason, why string) {
 	if !p.ended {
 		p.conn.Close(code, reason)
@@ -472,7 +474,7 @@ func (h *Hub) end(p *Peer, code frame.Code, reason, why string) {
 	}
 }
 
-// lose forgets a transport that is no more.
+// lose forgets a transport that has gone.
 func (h *Hub) lose(p *Peer, why string) {
 	if p.ended {
 		return
@@ -498,7 +500,7 @@ func (h *Hub) lose(p *Peer, why string) {
 	}
 }
 
-// without returns a list without one of its own, as another list, so that one can go on that walks along the former.
+// without returns a copy of a list without one of its elements, so that a walk along the list can go on.
 func without[T comparable](list []T, x T) []T {
 	if !slices.Contains(list, x) {
 		return list
@@ -512,7 +514,7 @@ func without[T comparable](list []T, x T) []T {
 	return out
 }
 
-// shut sends everybody away, without a word to the authority, which may be what has failed.
+// shut sends everybody away, without a word to the authority, which may have failed.
 func (h *Hub) shut() {
 	h.mu.Lock()
 	h.closed = true

@@ -8,9 +8,9 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/state"
 )
 
-// lane is an encoder and what it has made for the peers that share it. A peer may share the encoder of its view only from a
-// baseline on that was cut in the turn in which it was sent to the peer: an older one shows what may be hidden by now, and
-// one of the same tick from another encoder could not be told from this one.
+// lane is an encoder and its frames for the peers that share it. A peer may share the encoder of its view only from a
+// baseline on that was cut in the turn in which it was sent to the peer. An older one shows what may be hidden by now,
+// and one of the same tick from another encoder could not be told from this one.
 type lane struct {
 	view    View
 	shared  bool
@@ -43,7 +43,7 @@ func (h *Hub) viewOf(id string) View {
 
 func shareable(v View) bool { _, alone := v.(own); return !alone }
 
-// leaveLane takes a peer off the frames that it was given.
+// leaveLane takes a peer off its encoder's frames.
 func (h *Hub) leaveLane(p *Peer) {
 	l := p.lane
 	if p.lane = nil; l == nil {
@@ -54,8 +54,8 @@ func (h *Hub) leaveLane(p *Peer) {
 	}
 }
 
-// enterLane gives a peer an encoder whose baseline is cut in this turn: that of its view, if this is a turn of all and one in
-// which the others get theirs, or one of its own.
+// enterLane gives a peer an encoder whose baseline is cut in this turn: that of its view, if the turn is for all and
+// the others get theirs in it, or one of its own.
 func (h *Hub) enterLane(p *Peer, tick, epoch int64, all bool) {
 	h.leaveLane(p)
 	sh := h.views[p.want]
@@ -97,10 +97,10 @@ func (l *lane) based(turn uint64, tick, epoch int64) bool {
 	return l.baseTick < 0 || l.epoch != epoch || tick >= l.next
 }
 
-// stateError is what is wrong with what an authority shows.
+// stateError is the fault of a state that an authority shows.
 type stateError struct{ error }
 
-// object is what a view shows, made once a turn.
+// object returns the state of a view, made once a turn.
 func (h *Hub) object(v View) state.Object {
 	if !shareable(v) {
 		h.spare = h.auth.Snapshot(v, h.spare)
@@ -159,7 +159,7 @@ func (f *frames) of(kind int) *[]byte {
 
 var forms = [...]state.Form{state.FormBaseline, state.FormSnapshot, state.FormInitial, state.FormState}
 
-// frame writes what this turn is of a kind. It is binary where that is wanted and the codec has a form for it.
+// frame writes this turn's frame of a kind. It is binary where that is wanted and the codec has a form for it.
 func (h *Hub) frame(l *lane, kind int, binary bool) (b []byte, isBinary bool) {
 	if binary {
 		at := l.bin.of(kind)
@@ -208,7 +208,7 @@ func (h *Hub) pack(l *lane, kind int) []byte {
 	return b
 }
 
-// pair sends a peer the baseline of this turn and the snapshot that goes with it.
+// pair sends a peer the baseline of this turn and the snapshot that belongs to it.
 func (h *Hub) pair(p *Peer, tick, epoch int64, initial, recovery bool) {
 	l := p.lane
 	if p.ended || l == nil {
@@ -269,7 +269,7 @@ func (h *Hub) snapshot(tick int64) {
 	}
 }
 
-// show sends one peer what it sees.
+// show sends one peer its view.
 func (h *Hub) show(p *Peer, tick, epoch int64, now time.Duration) {
 	acked := p.acked.Load()
 	enters := p.lane == nil || p.lane.view != p.want
@@ -323,7 +323,7 @@ func (h *Hub) show(p *Peer, tick, epoch int64, now time.Duration) {
 	}
 }
 
-// stuck reports whether a peer has had enough without saying that it has shown it.
+// stuck reports whether a peer has been sent enough without acknowledging it.
 func (h *Hub) stuck(p *Peer, tick, acked int64) bool {
 	if tick-acked >= frame.AckWindow*h.each && p.sent.Load() > acked {
 		return true
@@ -332,7 +332,7 @@ func (h *Hub) stuck(p *Peer, tick, acked int64) bool {
 	return !since.IsZero() && time.Since(since) >= waitsLong
 }
 
-// recover sends a peer that is behind the state as it is now, by an encoder of its own.
+// recover sends a peer that is behind the present state, by an encoder of its own.
 func (h *Hub) recover(p *Peer, tick, epoch int64) {
 	h.leaveLane(p)
 	p.lane = h.newLane(p.want)

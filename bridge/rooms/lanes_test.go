@@ -108,8 +108,8 @@ func (b bits) decode(raw []byte, d *state.Decoder) (*state.Snapshot, state.Resul
 	return s, r
 }
 
-// TestRooms11Loss: item 11. With 90 % of the differences lost and the rest out of order, what is shown is the truth of its
-// tick.
+// TestRooms11Loss: item 11. With 90 % of the differences lost and the rest out of order, what is shown is the truth of
+// its tick.
 func TestRooms11Loss(t *testing.T) {
 	w := newWalkers(11)
 	inRoom(t, w, Config{Rounding: state.Rounding{Default: 2}}, func(t *testing.T, h *Hub) {
@@ -183,8 +183,8 @@ func TestBraces(t *testing.T) {
 	})
 }
 
-// TestRooms21Views: item 21, of the engine. Peers change at random between views, on lanes that lose and reorder; each state
-// shown is that of the peer's view at that tick.
+// TestRooms21Views: item 21, of the engine. Peers change at random between views, on lanes that lose and reorder; each
+// state shown is that of the peer's view at that tick.
 func TestRooms21Views(t *testing.T) {
 	for _, binary := range []bool{false, true} {
 		w := newWalkers(21)
@@ -337,7 +337,7 @@ func TestRooms21Hidden(t *testing.T) {
 		if str(late.last(frame.Social), "leaderId") != "p1" {
 			t.Error(text(late.last(frame.Social)))
 		}
-		// Who hides later goes from the roster, and nothing of it is told from then on.
+		// A peer that hides later goes from the roster, and nothing of it is told from then on.
 		h.Do(func() { a.hidden["p3"] = true })
 		late.clear()
 		h.Changed()

@@ -9,7 +9,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/frame"
 )
 
-// MemoryConfig is what a pipe is like. The zero value delivers at once.
+// MemoryConfig says how a pipe behaves. The zero value delivers at once.
 type MemoryConfig struct {
 	Loss     float64       // of state frames, 0 to 1
 	Delay    time.Duration // of all frames to the peer
@@ -19,7 +19,7 @@ type MemoryConfig struct {
 	TextOnly bool          // binary frames are not carried
 }
 
-// Bounds of what waits in a pipe.
+// Bounds of the frames that wait in a pipe.
 const (
 	memoryControl = 256 << 10 // bytes, or eight of the longest frame
 	memoryStates  = 1024      // frames on a lossy lane
@@ -38,7 +38,7 @@ func MemoryPair(c MemoryConfig) (Conn, *MemoryTransport) {
 // memoryConn is the room's end of a pipe.
 type memoryConn struct{ pipe *MemoryTransport }
 
-// bind says whose the pipe is.
+// bind says which peer the pipe belongs to.
 func (c memoryConn) bind(p *Peer) { c.pipe.peer.Store(p) }
 
 // textOnly is one that carries no binary frames.
@@ -125,7 +125,7 @@ func (t *MemoryTransport) state(b []byte, binary bool) {
 		if len(t.states) == memoryStates {
 			t.states = t.states[1:]
 		}
-	} else if n := len(t.states); n > 0 { // in place of one that waits, for as long as that has
+	} else if n := len(t.states); n > 0 { // in place of a waiting one, with its time
 		p.due = t.states[0].due
 		t.states = t.states[:0]
 	}
@@ -198,7 +198,7 @@ func (t *MemoryTransport) Send(b []byte) error {
 	return nil
 }
 
-// SendBinary sends a binary frame, which no client of the protocol does.
+// SendBinary sends a binary frame. No client of the protocol does.
 func (t *MemoryTransport) SendBinary(b []byte) { t.peer.Load().Binary(b) }
 
 // Receive waits for a frame of the room, which must not be changed. Its error is a [*frame.Ended].
@@ -223,7 +223,7 @@ func (t *MemoryTransport) Receive() (b []byte, binary bool, err error) {
 	}
 }
 
-// next takes a frame off that is due, or tells how long to wait for one; negative: nothing is on its way.
+// next takes a frame off that is due, or returns how long to wait for one; negative: nothing is on its way.
 func (t *MemoryTransport) next() (p parcel, wait time.Duration, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -259,7 +259,7 @@ func (t *MemoryTransport) next() (p parcel, wait time.Duration, err error) {
 	return p, 0, nil
 }
 
-// Close ends the pipe from the peer's side, without a word to the room but that it is gone. The code and reason go nowhere.
+// Close ends the pipe from the peer's side. The room only learns that it is gone; the code and reason go nowhere.
 func (t *MemoryTransport) Close(frame.Code, string) {
 	t.mu.Lock()
 	was := t.gone

@@ -9,8 +9,8 @@ import (
 	"github.com/earshot-mc/earshot/handshake/budget"
 )
 
-// Peer is one transport in a room. Text, Binary, TooLong and Gone are called by whoever reads it, one at a time. None of them waits for the
-// room.
+// Peer is one transport in a room. Its reader calls Text, Binary, TooLong and Gone, one at a time. None of them waits
+// for the room.
 type Peer struct {
 	hub  *Hub
 	conn Conn
@@ -41,7 +41,7 @@ type Peer struct {
 	recovered time.Duration
 }
 
-// item is a frame that waits for the room's goroutine, or the end of what comes.
+// item is a frame that waits for the room's goroutine, or the end of the frames.
 type item struct {
 	at    time.Duration
 	size  int
@@ -77,19 +77,19 @@ func (p *Peer) Text(b []byte) {
 	p.push(item{at: p.hub.since(now), size: len(b), frame: f})
 }
 
-// Binary takes a binary message, of which the protocol has none from clients.
+// Binary takes a binary message. The protocol has none from clients.
 func (p *Peer) Binary([]byte) { p.fault(frame.ErrInvalid) }
 
-// TooLong is told of a message that was too long to be read.
+// TooLong notes a message that was too long to be read.
 func (p *Peer) TooLong() { p.fault(frame.ErrLong) }
 
-// Gone tells that the transport is no more, after which nothing may come.
+// Gone notes that the transport is gone. Nothing may come afterwards.
 func (p *Peer) Gone(error) {
 	p.over.Store(true)
 	p.push(item{gone: true})
 }
 
-// fault has the peer sent away, after what it sent before.
+// fault sends the peer away, after its earlier frames.
 func (p *Peer) fault(why Refusal) {
 	if p.over.Swap(true) {
 		return
@@ -98,7 +98,7 @@ func (p *Peer) fault(why Refusal) {
 	p.push(item{fault: why})
 }
 
-// allowed takes a frame off what the peer may send. While the room is behind, or has just been, as many may wait as would
+// allowed takes a frame off the peer's budget. While the room is behind, or has just been, as many may wait as would
 // have come in time.
 func (p *Peer) allowed(now time.Time) bool {
 	in := p.rate.Take(now, 1)
@@ -115,7 +115,7 @@ func (p *Peer) allowed(now time.Time) bool {
 	return waiting < frame.MaxBurst && p.beyond <= frame.MaxBurst
 }
 
-// expires reports whether a frame is of no use after a while: a command is for the moment, what people say is not.
+// expires reports whether a frame is of no use after a while: a command is for the moment, a chat message is not.
 func (i *item) expires() bool {
 	if i.frame == nil {
 		return false

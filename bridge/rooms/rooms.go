@@ -1,8 +1,9 @@
-// Package rooms is a room engine: peers join a room, leave and come back, see one state that an [Authority] makes, and talk.
-// It promises that one peer never holds up another, that what a peer shows is always what the room was at some tick, and that
-// everything a peer can make the room do has a bound.
+// Package rooms is a room engine: peers join a room, leave and come back, see one state that an [Authority] makes, and
+// talk. It promises that one peer never holds up another, that what a peer shows is always what the room was at some
+// tick, and that everything a peer can make the room do has a bound.
 //
-// It speaks the Rooms protocol over any [Conn]: a WebSocket, a pipe in memory ([MemoryPair]), or whatever else carries frames.
+// It speaks the Rooms protocol over any [Conn]: a WebSocket, a pipe in memory ([MemoryPair]), or whatever else carries
+// frames.
 package rooms
 
 import (
@@ -14,23 +15,22 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/state"
 )
 
-// Conn is the transport of one peer, of which the engine uses the sending side. No method may wait for the peer, and frames
-// must not be changed, as several peers may be given the same one. The engine calls them from one goroutine.
+// Conn is the sending side of one peer's transport. No method may wait for the peer. Frames must not be changed, as
+// several peers may be given the same one. The engine calls it from one goroutine.
 type Conn interface {
-	// Control sends a frame, after all that were given to it before. An error means that more waits than may: the peer is
-	// sent away.
+	// Control sends a frame, after all earlier ones. It fails when more waits than may: the peer is sent away.
 	Control(frame []byte) error
-	// State sends a frame in place of one that still waits.
+	// State sends a frame in place of a waiting one.
 	State(frame []byte)
-	// Recover sends frames as Control does, in place of those of the last Recover that still wait.
+	// Recover sends frames as Control does, in place of waiting ones of the last Recover.
 	Recover(frames ...[]byte)
 	// Waiting returns since when a state frame could not be sent; zero: none waits.
 	Waiting() time.Time
 	// Reliable reports that frames given to State are neither lost nor overtaken.
 	Reliable() bool
-	// Identity is who the peer is, as the transport has verified; empty: it has not.
+	// Identity returns who the peer is, as the transport has verified; empty: it has not.
 	Identity() string
-	// Close ends the transport after what Control was given. An empty reason is none.
+	// Close ends the transport after the frames of Control. An empty reason is none.
 	Close(code frame.Code, reason string)
 }
 
@@ -42,10 +42,10 @@ type BinaryConn interface {
 	RecoverBinary(frames ...[]byte)
 }
 
-// ErrFull is the error of a lane on which more waits than may.
+// ErrFull is the error of a lane with more waiting frames than it may have.
 var ErrFull = errors.New("rooms: the peer does not take what it is sent")
 
-// Refusal is an error whose text a peer is told as it is. Of any other error of an [Authority] it is told nothing.
+// Refusal is an error whose text a peer is told as it is. A peer is told nothing of any other error of an [Authority].
 type Refusal = frame.Refusal
 
 // Member, Message and Location are what the protocol says of a peer, of what was said, and of a place.
@@ -93,39 +93,38 @@ type Join struct {
 	Fields   state.Object
 }
 
-// Command is a frame that is the game's.
+// Command is a frame of the game.
 type Command struct {
 	Type   string
 	Fields state.Object // the whole frame
 }
 
-// Authority is the game in a room. Its methods are called one at a time, from the room's goroutine, and must not wait. A panic
-// ends its room and no other.
+// Authority is the game in a room. Its methods are called one at a time, from the room's goroutine, and must not wait.
+// A panic ends its room and no other.
 type Authority interface {
-	// Capacity is how many peers there may be, those included who may still come back.
+	// Capacity returns how many peers there may be, those included that may still come back.
 	Capacity() int
-	// ValidateJoin says why a peer may not come in. Nothing may rest on the fields of the join but what the peer may say of
-	// itself.
+	// ValidateJoin returns why a peer may not come in. The fields of the join are only the peer's own word.
 	ValidateJoin(*Join) error
 	// Joined and Left tell of a peer that has a place from now on, or has it no longer.
 	Joined(id string)
 	Left(id string)
-	// Welcome returns what a peer is told of the game when it has joined or come back; it may be nil. Its keys must not be
-	// those of frames: [state.Object.Check].
+	// Welcome returns what a peer is told about the game when it has joined or come back; it may be nil. Its keys must
+	// not be those of frames: [state.Object.Check].
 	Welcome(id string) state.Object
-	// Epoch is the number of the present state of affairs. It grows when the state is another one altogether: then
-	// everybody gets it whole, and commands for the former one are dropped.
+	// Epoch returns the number of the present state of affairs. It grows when the state becomes another one altogether:
+	// then everybody gets it whole, and commands for the former one are dropped.
 	Epoch() int64
-	// Step simulates n steps, of which first is the number of the first.
+	// Step simulates n steps; first is the number of the first.
 	Step(first uint64, n int)
 	// Command takes a frame of the game. An error ends the transport of the peer.
 	Command(id string, c *Command) error
-	// Snapshot returns what is to be seen, with keys in ascending order. dst is what it returned some time before, for it to
-	// be written over. The room is done with the result before it calls Snapshot for the same view again.
+	// Snapshot returns the state to show, with keys in ascending order. dst is an earlier result, to be written over.
+	// The room is done with the result before it calls Snapshot for the same view again.
 	Snapshot(v View, dst state.Object) state.Object
 }
 
-// View is what a peer is shown: a comparable value. Those with the same view see the same.
+// View names what a peer is shown: a comparable value. Peers with the same view see the same.
 type View any
 
 type own string
@@ -152,13 +151,13 @@ type Talk interface{ MayChat(id, text string) error }
 
 // Audience is an [Authority] that hides peers from each other, in rosters and in what is said.
 type Audience interface {
-	// Knows reports whether one peer may know of another. An empty recipient stands for whoever comes later.
+	// Knows reports whether one peer may know about another. An empty recipient stands for everybody who comes later.
 	Knows(recipient, subject string) bool
-	// AudienceOf returns a comparable value. For recipients of the same one Knows answers alike.
+	// AudienceOf returns a comparable value. Knows answers alike for recipients with the same one.
 	AudienceOf(recipient string) View
 }
 
-// Config is how a room is run. The zero value is the protocol's.
+// Config says how a room is run. The zero value is the protocol's.
 type Config struct {
 	SimulationHz int            // steps a second; 0: 120
 	SnapshotHz   int            // at most one snapshot a step; 0: 20. It has to divide SimulationHz.

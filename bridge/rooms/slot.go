@@ -58,7 +58,7 @@ func (h *Hub) join(p *Peer, f *frame.Client) {
 		}
 		return
 	}
-	h.numbers++ // for those as well who are refused: a gap does not tell of somebody who cannot be seen
+	h.numbers++ // a number for refused peers, too: a gap does not tell of somebody who cannot be seen
 	j := &Join{ID: "p" + strconv.Itoa(h.numbers), Identity: identity, Fields: f.Fields}
 	name, ok := frame.Text(f.Name, frame.MaxName)
 	j.Name = name
@@ -96,7 +96,7 @@ func (h *Hub) join(p *Peer, f *frame.Client) {
 	h.notice(s, "joined")
 }
 
-// resumes finds the place that a token is for. How long it looks does not depend on the token.
+// resumes finds the place of a token. How long it looks does not depend on the token.
 func (h *Hub) resumes(token string) (found *slot) {
 	sum := sha256.Sum256([]byte(token))
 	for _, s := range h.slots {
@@ -116,7 +116,7 @@ func (h *Hub) resume(s *slot, p *Peer, binary bool) {
 	h.notice(s, "reconnected")
 }
 
-// enter tells a peer what there is.
+// enter tells a peer about the room.
 func (h *Hub) enter(s *slot, p *Peer, binary bool) {
 	h.pending = without(h.pending, p)
 	p.slot, s.peer = s, p
@@ -172,7 +172,7 @@ func (h *Hub) remove(s *slot, message string) {
 	h.free(s, "was removed")
 }
 
-// ban removes whoever has the identity of a place.
+// ban removes everybody with the identity of a place.
 func (h *Hub) ban(s *slot) error {
 	switch {
 	case s == nil:
@@ -191,7 +191,7 @@ func (h *Hub) ban(s *slot) error {
 	return nil
 }
 
-// free gives a place up. The others are told first, as the authority may have forgotten afterwards who knew of it.
+// free gives a place up. It tells the others first, as the authority may have forgotten afterwards who knew about it.
 func (h *Hub) free(s *slot, how string) {
 	if !slices.Contains(h.slots, s) {
 		return

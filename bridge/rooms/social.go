@@ -11,24 +11,24 @@ import (
 type said struct {
 	Message
 	about  string   // the peer it is about
-	secret bool     // not everybody was to know of the peer
-	to     []string // who was told, of a secret one
+	secret bool     // not everybody could know about the peer
+	to     []string // of a secret one: who was told
 }
 
-// firstSecret is where the numbers of messages begin that not everybody is told: a gap in the others' would tell of them.
+// firstSecret begins the numbers of messages that are not for everybody: a gap in the others' would tell of them.
 const firstSecret = 1 << 40
 
-// knows reports whether a peer may know of another. An empty subject is nobody, whom all may know.
+// knows reports whether a peer may know about another. An empty subject is nobody, and everybody may know about nobody.
 func (h *Hub) knows(recipient, subject string) bool {
 	return h.audience == nil || subject == "" || recipient == subject || h.audience.Knows(recipient, subject)
 }
 
-// notice tells everybody that something has become of a peer.
+// notice tells everybody a change of a peer.
 func (h *Hub) notice(s *slot, what string) {
 	h.tell(s.id, Message{PlayerID: s.id, PlayerName: s.name, Text: s.name + " " + what, System: true})
 }
 
-// tell sends a message to those who may know of a peer, and keeps it for others.
+// tell sends a message to those who may know about a peer, and keeps it for others.
 func (h *Hub) tell(about string, m Message) {
 	entry := said{about: about, secret: !h.knows("", about)}
 	if entry.secret {
@@ -51,7 +51,7 @@ func (h *Hub) tell(about string, m Message) {
 			h.control(s.peer, frame.Chat, b)
 		}
 	}
-	// Each kind has its own bound, so that what is secret pushes nothing out that all can see.
+	// Each kind has its own bound, so that secret messages push nothing out that all can see.
 	kept := 0
 	for i := range h.history {
 		if h.history[i].secret == entry.secret {
@@ -65,7 +65,7 @@ func (h *Hub) tell(about string, m Message) {
 	h.history = append(h.history, entry)
 }
 
-// told returns what a peer may know of what was said.
+// toldTo returns the messages that a peer may know about.
 func (h *Hub) toldTo(id string) []Message {
 	out := []Message{}
 	for i := range h.history {
@@ -194,7 +194,7 @@ func (h *Hub) members() []Member {
 	return out
 }
 
-// changed notes that the roster is another one, and works out anew who leads.
+// changed notes that the roster has changed, and works out who leads.
 func (h *Hub) changed() {
 	h.edition++
 	h.leader = ""
@@ -214,7 +214,7 @@ func (h *Hub) changed() {
 	}
 }
 
-// roster writes what a peer may know of the others.
+// roster writes what a peer may know about the others.
 func (h *Hub) roster(id string, history bool) []byte {
 	members := slices.DeleteFunc(h.members(), func(m Member) bool { return !h.knows(id, m.ID) })
 	leader := h.leader
@@ -228,7 +228,7 @@ func (h *Hub) roster(id string, history bool) []byte {
 	return frame.AppendSocial(nil, leader, h.locked, members, said)
 }
 
-// sendRoster tells everybody who is there, those apart who have been told.
+// sendRoster tells everybody who is there; peers that have been told are left out.
 func (h *Hub) sendRoster(now time.Duration) {
 	h.told = h.edition
 	h.rosterAt = now + max(rosterEach, time.Duration(len(h.slots))*rosterPer)
@@ -241,7 +241,7 @@ func (h *Hub) sendRoster(now time.Duration) {
 		var group View
 		if h.audience != nil {
 			if group = h.audience.AudienceOf(s.id); !h.audience.Knows(s.id, s.id) {
-				group = own(s.id) // knows of one more than the others: itself
+				group = own(s.id) // it knows about one more than the others: itself
 			}
 		}
 		b := same[group]

@@ -19,8 +19,8 @@ var words = map[string]string{
 	"Snapshot": frame.Snapshot, "State": frame.State, "Social": frame.Social, "Left": frame.Left, "Remove": frame.Remove, "Notice": frame.Notice, "Error": frame.Error,
 }
 
-// TestRooms20Source: item 20. The kinds of frames that the room takes and writes are those of the spec: a kind too many in
-// either fails here.
+// TestRooms20Source: item 20. The kinds of frames that the room takes and writes are those of the spec: a kind too many
+// in either fails here.
 func TestRooms20Source(t *testing.T) {
 	takes, writes := map[string]bool{}, map[string]bool{}
 	files, _ := filepath.Glob("*.go")

@@ -30,7 +30,7 @@ func (c Count) add(word string, n int) {
 	at.Add(uint64(n))
 }
 
-// Words lists what is counted.
+// Words lists the words.
 func (c Count) Words() []string { return c.words }
 
 // Of returns the number of a word.

@@ -94,11 +94,12 @@ func (e *Encoder) Round(o Object) Object {
 	return e.now
 }
 
-// Keep remembers what was rounded last, for [Encoder.Moved]. What Round has returned then stays valid until the next Keep and
-// Round.
+// Keep remembers the last rounded state, for [Encoder.Moved]. That result of Round then stays valid until the next Keep
+// and Round.
 func (e *Encoder) Keep() { e.kept, e.now = e.now, e.kept }
 
-// Moved reports whether a receiver of what was kept has to be told of the difference between it and now, which is rounded.
+// Moved reports whether a receiver of the kept state has to be told of the difference between it and now; now is
+// rounded.
 func (e *Encoder) Moved(now Object) bool { return !Equal(OfObj(e.kept), OfObj(now)) }
 
 // Baseline makes o the baseline of later differences, and returns it rounded, valid until the next call.
@@ -163,7 +164,7 @@ func (e *Encoder) AppendState(dst []byte, o Object) (out []byte, some bool) {
 	return e.AppendDelta(dst, e.Round(o))
 }
 
-// AppendDelta is AppendState of what is rounded already.
+// AppendDelta does as AppendState, for a state that is rounded already.
 func (e *Encoder) AppendDelta(dst []byte, now Object) (out []byte, some bool) {
 	e.path, e.gone, e.set = e.path[:0], e.gone[:0], e.set[:0]
 	e.diff(e.base, now)
