@@ -36,7 +36,7 @@ func TestBedrock(t *testing.T) {
 			settings := fmt.Sprintf("try: [game]\nservers: {game: {address: %q, forwarding: %s, secret: %q, floodgate: true}}\nlog: {level: debug}\n", server.Addr, mode, secret)
 			p := start(t, settings+fmt.Sprintf("bedrock: {key-file: %q}\n", file))
 			bots := peer.NewBots(t, version)
-			join := func(tag string, xuid uint64) *speaker {
+			join := func(tag string, xuid uint64) *talker {
 				t.Helper()
 				says := map[string]string{"name": tag, "xuid": fmt.Sprint(xuid), "ip": "203.0.113.9"}
 				bot := bots.DialAs(p.addr, tag, peer.Geyser(t, "127.0.0.1", key, says))
@@ -53,7 +53,7 @@ func TestBedrock(t *testing.T) {
 				if f := e.Forwarded; f == nil || f.UUID != id.String() || f.Address != says["ip"] || !strings.HasPrefix(e.Host, "127.0.0.1") {
 					t.Errorf("forwarded %+v, host %q", f, e.Host)
 				}
-				return &speaker{t: t, p: p, bot: bot, id: id}
+				return &talker{t: t, p: p, bot: bot, id: id}
 			}
 			ann, bob := join("Ann B", 2535428712345678), join("Bob", math.MaxUint64)
 			ann.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})

@@ -298,12 +298,12 @@ func TestLog(t *testing.T) {
 	clients := peer.NewRaw(t, "1.16.5")
 	for _, format := range []string{"json", "text"} {
 		p := start(t, settings+fmt.Sprintf("log: {level: debug, format: %s}\n", format))
-		join := func(name string) *speaker {
-			return newSpeaker(t, p, &peer.Bot{Client: clients.Join(p.addr, name).Client}, server)
+		join := func(name string) *talker {
+			return newTalker(t, p, &peer.Bot{Client: clients.Join(p.addr, name).Client}, server)
 		}
 		ann, bob := join("Ann"+format), join("Bob"+format)
 		tokens := []string{}
-		ask := func(s *speaker) {
+		ask := func(s *talker) {
 			s.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})
 			tokens = append(tokens, s.offer.Token)
 		}
@@ -345,7 +345,7 @@ func TestLog(t *testing.T) {
 				t.Error("the log has no word for how the players ended")
 			}
 		}
-		for _, s := range []*speaker{ann, bob} {
+		for _, s := range []*talker{ann, bob} {
 			s.bot.Await("end", nil)
 		}
 	}

@@ -204,7 +204,7 @@ func TestConsoleWithoutAReader(t *testing.T) {
 func TestVoiceOnTheConsole(t *testing.T) {
 	p, x := startAtTerminal(t, "online: false\n", false)
 	bots := peer.NewBots(t, "1.21.4")
-	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
+	ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), nil), newTalker(t, p, bots.Join(p.addr, "Bob"), nil)
 	says := func(command, answer string) {
 		t.Helper()
 		x.Type(command + "\r")
@@ -212,7 +212,7 @@ func TestVoiceOnTheConsole(t *testing.T) {
 	}
 	says("voice", "/voice <mute|unmute|muteall|mutes|why|domain|listen|edge|speaker|group>")
 	says("voice why Ann Bob", "Ann has no voice connection.")
-	for _, s := range []*speaker{ann, bob} {
+	for _, s := range []*talker{ann, bob} {
 		s.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Speakers: 1}})
 	}
 	bob.hears(ann, 1, 0, 0)

@@ -43,16 +43,16 @@ commands: {completions: {per-second: 1000, burst: 1000}} # the test asks in a lo
 	}
 	bots := peer.NewBots(t, version)
 	mod := bots.Dial(p.addr, "Mod")
-	all := map[string]*speaker{}
+	all := map[string]*talker{}
 	for _, name := range []string{"Ann", "Bob", "Spy"} {
-		all[name] = newSpeaker(t, p, bots.Dial(p.addr, name), nil)
+		all[name] = newTalker(t, p, bots.Dial(p.addr, name), nil)
 	}
 	ann, bob, spy := all["Ann"], all["Bob"], all["Spy"]
 	mod.Spawned()
 	for _, s := range all {
 		s.bot.Spawned()
 	}
-	for s, server := range map[*speaker]string{bob: "b", spy: "limbo"} {
+	for s, server := range map[*talker]string{bob: "b", spy: "limbo"} {
 		s.bot.Skip("moved")
 		s.bot.Chat("/server " + server)
 		s.bot.Await("moved", nil)

@@ -191,14 +191,14 @@ func goesOn(t *testing.T, p *program, server *peer.Server, clients *peer.RawCrow
 	r.Await("end", nil)
 	server.Refuse("Bob", "", "")
 
-	join := func(name string) *speaker {
+	join := func(name string) *talker {
 		r := clients.Join(p.addr, name)
 		r.Watch("chat", "system_chat")
-		s := newSpeaker(t, p, &peer.Bot{Client: r.Client}, server)
+		s := newTalker(t, p, &peer.Bot{Client: r.Client}, server)
 		s.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})
 		return s
 	}
-	follow := func(s *speaker, why string) {
+	follow := func(s *talker, why string) {
 		t.Helper()
 		s.bot.Await("packet", func(e peer.Event) bool { return strings.Contains(string(e.Params), why) })
 	}
@@ -337,11 +337,11 @@ func reconfiguration(t *testing.T, version string) {
 	server := peer.Backend(t, version, peer.Modern, secret)
 	p := start(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q, forwarding: modern, secret: %q}}\n", server.Addr, secret))
 	bots := peer.NewBots(t, version)
-	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), server), newSpeaker(t, p, bots.Join(p.addr, "Bob"), server)
+	ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), server), newTalker(t, p, bots.Join(p.addr, "Bob"), server)
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}})
 	bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})
 	for range 2 {
-		for _, s := range []*speaker{ann, bob} {
+		for _, s := range []*talker{ann, bob} {
 			server.Reconfigure(s.bot.Name, false)
 			server.Joined(s.bot.Name)
 		}
@@ -478,7 +478,7 @@ func TestStopsAtOnce(t *testing.T) {
 func TestFrozenListener(t *testing.T) {
 	p := start(t, "", "--offline")
 	clients := peer.NewRaw(t, "1.16.5")
-	ann := newSpeaker(t, p, &peer.Bot{Client: clients.Join(p.addr, "Ann").Client}, nil)
+	ann := newTalker(t, p, &peer.Bot{Client: clients.Join(p.addr, "Ann").Client}, nil)
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2}})
 	bob, eve := listen(t, p, clients.Join(p.addr, "Bob")), listen(t, p, clients.Join(p.addr, "Eve"))
 
@@ -558,7 +558,7 @@ func TestFrozenListener(t *testing.T) {
 
 // listener is a player whose voice socket notes when each frame came, and can stop being read.
 type listener struct {
-	*speaker
+	*talker
 	ice *icy
 
 	mu   sync.Mutex
@@ -572,7 +572,7 @@ type arrival struct {
 
 func listen(t *testing.T, p *program, player *peer.Raw) *listener {
 	t.Helper()
-	l := &listener{speaker: newSpeaker(t, p, &peer.Bot{Client: player.Client}, nil), ice: &icy{}}
+	l := &listener{talker: newTalker(t, p, &peer.Bot{Client: player.Client}, nil), ice: &icy{}}
 	o := l.invited()
 	c, err := client.Dial(t.Context(), client.Config{
 		URL: o.URL, Token: o.Token, Player: l.id, Ask: caps.Set{Audio: 2, Spatial: 1}, NoDecode: true,

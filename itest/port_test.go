@@ -455,8 +455,8 @@ func (x *portTest) proxyHeaders(t *testing.T) {
 
 // voice: over TLS on the game's own port, by headers and as a browser does it, and not for pages from elsewhere.
 func (x *portTest) voice(t *testing.T) {
-	join := func(name string) *speaker {
-		return newSpeaker(t, x.p, &peer.Bot{Client: x.clients.Join(x.p.addr, name).Client}, x.server)
+	join := func(name string) *talker {
+		return newTalker(t, x.p, &peer.Bot{Client: x.clients.Join(x.p.addr, name).Client}, x.server)
 	}
 	ann, bob := join("Ann"), join("Bob")
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}, TLS: x.secure})
@@ -470,7 +470,7 @@ func (x *portTest) voice(t *testing.T) {
 	if bob.c.Caps() != (caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}) {
 		t.Errorf("the browser negotiated %+v", bob.c.Caps())
 	}
-	at := func(s *speaker, x0, z float64) {
+	at := func(s *talker, x0, z float64) {
 		x.server.Teleport(s.bot.Name, x0, 70, z, 0, 0)
 		x.server.At(s.bot.Name, x0, 70, z)
 	}

@@ -223,7 +223,7 @@ func TestReloadVoice(t *testing.T) {
 	a := peer.Backend(t, "1.20.4", peer.None, "")
 	base := fmt.Sprintf("online: false\ntry: [a]\nservers: {a: {address: %q}}\n", a.Addr)
 	p := start(t, base)
-	ann := newSpeaker(t, p, peer.NewBots(t, "1.20.4").Join(p.addr, "Ann"), a)
+	ann := newTalker(t, p, peer.NewBots(t, "1.20.4").Join(p.addr, "Ann"), a)
 	ann.connect(client.Config{Ask: caps.Newest()})
 	testkit.Until(t, "groups", func() bool {
 		return ann.c.Groups() != nil && ann.c.Ranges() == line.Ranges{Tiers: talk.TiersOf(talk.Whisper, talk.Shout)}

@@ -20,8 +20,8 @@ func TestServerWithItsOwnUUIDs(t *testing.T) {
 			server := peer.Backend(t, version, peer.None, "", peer.OwnIDs())
 			p := start(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q}}\n", server.Addr))
 			bots := peer.NewBots(t, version)
-			join := func(name string) *speaker {
-				s := newSpeaker(t, p, bots.Join(p.addr, name), nil)
+			join := func(name string) *talker {
+				s := newTalker(t, p, bots.Join(p.addr, name), nil)
 				if id := server.Joined(name).UUID; id == s.id.String() {
 					t.Fatalf("the server knows %s by the UUID that the proxy has", name)
 				}

@@ -15,7 +15,7 @@ import (
 )
 
 // clip plays a 440 Hz tone on the soundboard until ctx is done.
-func (s *speaker) clip(ctx context.Context) {
+func (s *talker) clip(ctx context.Context) {
 	k, err := s.c.StartClip()
 	if err != nil {
 		s.t.Error(err)
@@ -42,8 +42,8 @@ func (s *speaker) clip(ctx context.Context) {
 func TestSoundboard(t *testing.T) {
 	p := start(t, "online: false\n")
 	bots := peer.NewBots(t, "1.21.4")
-	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
-	for _, s := range []*speaker{ann, bob} {
+	ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), nil), newTalker(t, p, bots.Join(p.addr, "Bob"), nil)
+	for _, s := range []*talker{ann, bob} {
 		s.connect(client.Config{Ask: caps.Newest()})
 	}
 	// during sends while do is under way.

@@ -24,9 +24,9 @@ func squid(t *testing.T, version string) {
 	server := peer.Squid(t, version)
 	p := start(t, fmt.Sprintf("online: false\ntry: [game]\nservers: {game: {address: %q}}\nvoice: {visibility: everyone}\n", server.Addr))
 	bots := peer.NewBots(t, version)
-	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), server), newSpeaker(t, p, bots.Join(p.addr, "Bob"), server)
+	ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), server), newTalker(t, p, bots.Join(p.addr, "Bob"), server)
 
-	place := func(s *speaker) peer.Event {
+	place := func(s *talker) peer.Event {
 		t.Helper()
 		bot := s.bot.Where()
 		testkit.Until(t, "the server to see "+s.bot.Name+" where it is", func() bool {

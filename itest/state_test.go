@@ -49,13 +49,13 @@ func says(bot *peer.Bot, command string, answer ...string) {
 
 // member is a player with a voice connection that knows of groups.
 type member struct {
-	*speaker
+	*talker
 	texts chan string
 }
 
 func newMember(t *testing.T, p *program, bot *peer.Bot) *member {
 	t.Helper()
-	m := &member{newSpeaker(t, p, bot, nil), make(chan string, 1000)}
+	m := &member{newTalker(t, p, bot, nil), make(chan string, 1000)}
 	m.connect(client.Config{Ask: withGroups, Text: func(text string) { m.texts <- text }})
 	return m
 }
@@ -132,8 +132,8 @@ func TestStateLasts(t *testing.T) {
 		m := c.Mute()
 		return m.Kind == talk.MutedPlayer && m.Timed && m.Seconds > 0 && m.Seconds <= 3600 && m.Reason == "too loud"
 	})
-	bob.hearsNothingFrom(ann.speaker, "who is muted since before the restart")
-	ann.hears(bob.speaker, 1, 0, 0)
+	bob.hearsNothingFrom(ann.talker, "who is muted since before the restart")
+	ann.hears(bob.talker, 1, 0, 0)
 	p.counts("earshot_voice_mutes", 1)
 	says(mod, "/voice domain list", "red", "(2): Bob, Mod")
 	says(mod, "/voice edge list", "Ann hears Mod")
@@ -152,7 +152,7 @@ func TestStateLasts(t *testing.T) {
 	testkit.Until(t, "Bob is counted", func() bool { return p.metric("earshot_voice_group_members") == 1 })
 	p.counts("earshot_voice_groups", 1)
 	says(mod, "/voice unmute Ann", "The mute of Ann is lifted.")
-	bob.hears(ann.speaker, 1, 0, 0)
+	bob.hears(ann.talker, 1, 0, 0)
 }
 
 // TestNamesOfThoseWhoLeft: somebody who has left is muted and put into a domain by name, also after a restart, and
@@ -284,12 +284,12 @@ func TestStateElsewhere(t *testing.T) {
 	}
 	says(mod, "/voice unmute "+ann.id.String(), "not stored yet: 1", "cannot be reached")
 	bob := newMember(t, two, bots.Join(two.addr, "Bob"))
-	bob.hearsNothingFrom(ann.speaker, "who is muted as far as is known")
+	bob.hearsNothingFrom(ann.talker, "who is muted as far as is known")
 	one.counts("earshot_state_waiting", 1)
 	e.Start()
 	testkit.Until(t, "it is back", func() bool { return one.metric("earshot_state_up") == 1 && two.metric("earshot_state_up") == 1 })
 	ann.shows("its end", func(c *client.Client) bool { return c.Mute().Kind == talk.NotMuted })
-	bob.hears(ann.speaker, 1, 0, 0)
+	bob.hears(ann.talker, 1, 0, 0)
 	for _, p := range []*program{one, two} {
 		p.stop()
 		if log := p.log.String(); strings.Contains(log, password) || !strings.Contains(log, "is lost") || !strings.Contains(log, "is back") {

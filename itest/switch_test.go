@@ -36,12 +36,12 @@ func switching(t *testing.T, version string, prepare ...func(*program)) {
 	}
 	p.run()
 	bots := peer.NewBots(t, version)
-	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), a), newSpeaker(t, p, bots.Join(p.addr, "Bob"), a)
+	ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), a), newTalker(t, p, bots.Join(p.addr, "Bob"), a)
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2}})
 	bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1}})
 
 	// to says the command and waits until the bot stands in the new world.
-	to := func(s *speaker, name string, server *peer.Server) {
+	to := func(s *talker, name string, server *peer.Server) {
 		t.Helper()
 		s.bot.Skip("moved")
 		server.Skip("join", s.bot.Name)
@@ -49,7 +49,7 @@ func switching(t *testing.T, version string, prepare ...func(*program)) {
 		server.Joined(s.bot.Name)
 		s.bot.Await("moved", nil)
 	}
-	walks := func(s *speaker, server *peer.Server, x, z float64) peer.Event {
+	walks := func(s *talker, server *peer.Server, x, z float64) peer.Event {
 		t.Helper()
 		server.Skip("pos", s.bot.Name)
 		at := s.bot.Goto(x, z)
@@ -57,7 +57,7 @@ func switching(t *testing.T, version string, prepare ...func(*program)) {
 		return at
 	}
 	// Boats are on a only. What a bot sees of them it has from the server it is on.
-	boats := func(s *speaker) (n int) {
+	boats := func(s *talker) (n int) {
 		for kind, of := range s.bot.Where().Seen {
 			if strings.Contains(strings.ToLower(kind), "boat") {
 				n += of

@@ -14,7 +14,7 @@ import (
 func TestVoiceCommand(t *testing.T) {
 	p := start(t, "permissions: {players: {Mod: {nodes: [\"earshot.command.voice.*\"]}, Mia: {nodes: [earshot.command.voice.mute]}}}\n", "--offline")
 	bots := peer.NewBots(t, "1.21.4")
-	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
+	ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), nil), newTalker(t, p, bots.Join(p.addr, "Bob"), nil)
 	mod, mia := bots.Join(p.addr, "Mod"), bots.Join(p.addr, "Mia")
 	hears := func(who *peer.Bot, where, text string) {
 		t.Helper()

@@ -48,7 +48,7 @@ func hearEachOther(t *testing.T, v peer.Version, mode string, prepare ...func(*p
 	}
 	p.run()
 	bots := peer.NewBots(t, v.Name)
-	ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), server), newSpeaker(t, p, bots.Join(p.addr, "Bob"), server)
+	ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), server), newTalker(t, p, bots.Join(p.addr, "Bob"), server)
 	ann.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}})
 	bob.connect(client.Config{Ask: caps.Set{Audio: 2, Spatial: 1, Status: 1}})
 	if ann.c.Caps() != (caps.Set{Audio: 2, Spatial: 1, Status: 1, Pose: 1}) {
@@ -144,7 +144,7 @@ func TestVoiceInTheBuiltInWorld(t *testing.T) {
 		alongside(t, version, func(t *testing.T) {
 			p := start(t, "", "--offline")
 			bots := peer.NewBots(t, version)
-			ann, bob := newSpeaker(t, p, bots.Join(p.addr, "Ann"), nil), newSpeaker(t, p, bots.Join(p.addr, "Bob"), nil)
+			ann, bob := newTalker(t, p, bots.Join(p.addr, "Ann"), nil), newTalker(t, p, bots.Join(p.addr, "Bob"), nil)
 			// A person who has only just started it is told how to go on.
 			ann.bot.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "earshot.yml") })
 			ann.connect(client.Config{Ask: caps.Set{Audio: 2}})
@@ -162,7 +162,7 @@ func TestVoiceInTheBuiltInWorld(t *testing.T) {
 }
 
 // talker is a player and their voice.
-type speaker struct {
+type talker struct {
 	t     *testing.T
 	p     *program
 	bot   *peer.Bot
@@ -186,8 +186,8 @@ type sound struct {
 	at        time.Time
 }
 
-func newSpeaker(t *testing.T, p *program, bot *peer.Bot, server *peer.Server) *speaker {
-	s := &speaker{t: t, p: p, bot: bot, id: offlineID(bot.Name)}
+func newTalker(t *testing.T, p *program, bot *peer.Bot, server *peer.Server) *talker {
+	s := &talker{t: t, p: p, bot: bot, id: offlineID(bot.Name)}
 	if server != nil {
 		if got := server.Joined(bot.Name).UUID; got != s.id.String() {
 			t.Fatalf("%s is %s on the backend, %s is right", bot.Name, got, s.id)
@@ -197,7 +197,7 @@ func newSpeaker(t *testing.T, p *program, bot *peer.Bot, server *peer.Server) *s
 }
 
 // invited asks for an offer over the game connection.
-func (s *speaker) invited() offer.Offer {
+func (s *talker) invited() offer.Offer {
 	s.t.Helper()
 	s.bot.Skip("payload")
 	s.bot.Payload(offer.Hello, offer.AppendHello(nil))
@@ -209,7 +209,7 @@ func (s *speaker) invited() offer.Offer {
 	return o
 }
 
-func (s *speaker) connect(cfg client.Config) {
+func (s *talker) connect(cfg client.Config) {
 	s.t.Helper()
 	s.offer = s.invited()
 	cfg.URL, cfg.Token, cfg.Player = s.offer.URL, s.offer.Token, s.id
@@ -229,7 +229,7 @@ func (s *speaker) connect(cfg client.Config) {
 }
 
 // say speaks a 440 Hz tone for some frames of 20 ms, at half of full scale.
-func (s *speaker) say(ctx context.Context, frames int) {
+func (s *talker) say(ctx context.Context, frames int) {
 	s.t.Helper()
 	if err := s.c.Begin(); err != nil {
 		s.t.Fatal(err)
@@ -253,7 +253,7 @@ func (s *speaker) say(ctx context.Context, frames int) {
 	}
 }
 
-func (s *speaker) take() []sound {
+func (s *talker) take() []sound {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := s.heard
@@ -263,7 +263,7 @@ func (s *speaker) take() []sound {
 
 // hears lets from speak until s has heard half a second of it as it should be; a new position takes a moment to arrive,
 // so the first frames may be others.
-func (s *speaker) hears(from *speaker, gain, dx, dz float64) {
+func (s *talker) hears(from *talker, gain, dx, dz float64) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), peer.Patience)
 	defer cancel()
@@ -296,7 +296,7 @@ func (s *speaker) hears(from *speaker, gain, dx, dz float64) {
 }
 
 // hearsNothingFrom lets from speak until half a second has passed in which s heard nothing.
-func (s *speaker) hearsNothingFrom(from *speaker, why string) {
+func (s *talker) hearsNothingFrom(from *talker, why string) {
 	s.t.Helper()
 	for end := time.Now().Add(peer.Patience); time.Now().Before(end); {
 		s.take()

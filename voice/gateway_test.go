@@ -130,7 +130,7 @@ type client struct {
 	people   []line.State // of roster 2, and where that led to by the text of the changes
 	revision line.Revision
 	rolled   map[string]*line.Roster
-	order    []string // texts, and the speakers of frames, as they came
+	order    []string // texts, and the talkers of frames, as they came
 	err      error    // how it ended
 	paused   chan struct{}
 	// stubborn clients do not answer a close frame.

@@ -528,7 +528,7 @@ func (x *scene) named(l, t *actor) map[string]bool {
 		}
 	}
 	l.mu.Unlock()
-	src := &typist{by: passenger{l}}
+	src := &typist{by: commandPlayer{l}}
 	x.commands.Execute(x.t.Context(), src, "glist all")
 	on["/glist"] = slices.ContainsFunc(src.told, func(s string) bool {
 		_, names, _ := strings.Cut(s, ": ")
@@ -581,7 +581,7 @@ type network struct{ x *scene }
 
 func (n network) Players() (all []commands.Player) {
 	for _, a := range n.x.all {
-		all = append(all, passenger{a})
+		all = append(all, commandPlayer{a})
 	}
 	return all
 }
@@ -593,7 +593,7 @@ func (n network) Shown(to commands.Player) []commands.Player {
 func (n network) Player(name string) (commands.Player, bool) {
 	for _, a := range n.x.all {
 		if a.name == name {
-			return passenger{a}, true
+			return commandPlayer{a}, true
 		}
 	}
 	return nil, false
@@ -603,23 +603,23 @@ func (n network) Servers() []commands.Server {
 	return []commands.Server{{Name: "main"}, {Name: "lobby"}, {Name: "alias"}}
 }
 
-// passenger is an actor as commands see a player.
-type passenger struct{ a *actor }
+// commandPlayer is an actor as commands see a player.
+type commandPlayer struct{ a *actor }
 
-func (p passenger) ID() uuid.UUID                 { return p.a.player.ID }
-func (p passenger) Name() string                  { return p.a.name }
-func (p passenger) Protocol() int32               { return p.a.protocol }
-func (p passenger) Relayed() bool                 { return false }
-func (p passenger) Locale() string                { return "" }
-func (p passenger) Ping() time.Duration           { return 0 }
-func (p passenger) Connect(string) error          { return errors.New("not here") }
-func (p passenger) Transfer(string, uint16) error { return errors.New("not here") }
-func (p passenger) SendChat(packet.Text) error    { return nil }
-func (p passenger) Server() string                { return p.a.player.Sight.Server() }
+func (p commandPlayer) ID() uuid.UUID                 { return p.a.player.ID }
+func (p commandPlayer) Name() string                  { return p.a.name }
+func (p commandPlayer) Protocol() int32               { return p.a.protocol }
+func (p commandPlayer) Relayed() bool                 { return false }
+func (p commandPlayer) Locale() string                { return "" }
+func (p commandPlayer) Ping() time.Duration           { return 0 }
+func (p commandPlayer) Connect(string) error          { return errors.New("not here") }
+func (p commandPlayer) Transfer(string, uint16) error { return errors.New("not here") }
+func (p commandPlayer) SendChat(packet.Text) error    { return nil }
+func (p commandPlayer) Server() string                { return p.a.player.Sight.Server() }
 
 // typist gives commands, and may give all.
 type typist struct {
-	by   passenger
+	by   commandPlayer
 	told []string
 }
 

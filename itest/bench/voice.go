@@ -23,11 +23,11 @@ import (
 // scenario: groups of clients; in each some speak, 50 frames of 80 bytes a second, and everybody else in the group
 // hears them.
 type scenario struct {
-	groups, clients, speakers int
-	floor                     float64 // CPU goal as a ratio to the bare fan-out
+	groups, clients, talkers int
+	floor                    float64 // CPU goal as a ratio to the bare fan-out
 }
 
-func (s scenario) String() string { return fmt.Sprintf("%dx%d:%d", s.groups, s.clients, s.speakers) }
+func (s scenario) String() string { return fmt.Sprintf("%dx%d:%d", s.groups, s.clients, s.talkers) }
 
 var scenarios = []scenario{{20, 10, 1, 1.1}, {40, 5, 5, 0.95}, {1, 100, 5, 0.8}, {1, 200, 10, 0.45}, {10, 50, 5, 0.65}}
 
@@ -160,10 +160,10 @@ func (c *crowd) speak(conn *voiceConn, quit <-chan struct{}) {
 func (c *crowd) measure(window time.Duration) (r voiceResult, err error) {
 	const before, after = 200 * time.Millisecond, 100 * time.Millisecond // late ones are late, not lost
 	quit := make(chan struct{})
-	var speakers sync.WaitGroup
+	var talkers sync.WaitGroup
 	for j, conn := range c.conns {
-		if j%c.s.clients < c.s.speakers {
-			speakers.Go(func() { c.speak(conn, quit) })
+		if j%c.s.clients < c.s.talkers {
+			talkers.Go(func() { c.speak(conn, quit) })
 		}
 	}
 	time.Sleep(before)
@@ -180,7 +180,7 @@ func (c *crowd) measure(window time.Duration) (r voiceResult, err error) {
 	cpu1 := c.p.cpu()
 	time.Sleep(after)
 	close(quit)
-	speakers.Wait()
+	talkers.Wait()
 	time.Sleep(after)
 	c.from.Store(1 << 62)
 
@@ -499,7 +499,7 @@ func voiceTable(target string, turns int) bool {
 			switch k {
 			case 1:
 				ok, text := x <= s.floor && lost < .01 && kib <= 64, fmt.Sprintf("≤ %.2f, none lost, ≤ 64 KiB", s.floor)
-				if limit := map[int]float64{1: 2, 10: 16}[s.speakers]; limit > 0 { // allowed for one and ten
+				if limit := map[int]float64{1: 2, 10: 16}[s.talkers]; limit > 0 { // allowed for one and ten
 					ok, text = ok && p99 <= limit, fmt.Sprintf("%s, p99 ≤ %.0f ms", text, limit)
 				}
 				goal = verdict(ok, text, &good)
