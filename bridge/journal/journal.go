@@ -12,14 +12,14 @@ import (
 	"sync/atomic"
 )
 
-// Form is what a log has at this moment: which levels, and in which format. Its methods may be called at any time.
+// Form holds a log's levels and format at this moment. Its methods may be called at any time.
 type Form struct {
 	level slog.LevelVar
 	json  atomic.Bool
 }
 
-// New returns a logger to w, and its form, which begins with text from level info on. At a terminal its lines of text are
-// short, and coloured where colour says so.
+// New returns a logger to w, and its form, which begins with text from level info on. At a terminal its lines of text
+// are short, and coloured where colour says so.
 func New(w io.Writer, terminal, colour bool) (*slog.Logger, *Form) {
 	l := &Form{}
 	opts := slog.HandlerOptions{Level: &l.level}

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestFormChanges: level, format and destination may change while the log is written, for loggers that were made before,
-// too.
+// TestFormChanges: level, format and destination may change while the log is written, for loggers that were made
+// before, too.
 func TestFormChanges(t *testing.T) {
 	var first, second bytes.Buffer
 	to := NewOutput(&first)

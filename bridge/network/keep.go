@@ -13,14 +13,14 @@ import (
 	"github.com/earshot-mc/earshot/voice/store"
 )
 
-// BadUse is the exit status for whatever the person who started the program can mend.
+// BadUse is the exit status for mistakes that the caller can mend.
 const BadUse = 2
 
 // stateUse shows the use of the command state.
 const stateUse = "write earshot state check [FILE], earshot state export FILE or earshot state import FILE; - is the standard output"
 
-// KeepState carries out the command state: it checks the state, writes it to a file, or takes it from one. It returns the
-// exit status.
+// KeepState carries out the command state: it checks the state, writes it to a file, or takes it from one. It returns
+// the exit status.
 func KeepState(args []string, load func() (*configs.Loaded, error), dir string, stdout, stderr io.Writer) int {
 	fail := func(status int, err error) int {
 		fmt.Fprintln(stderr, "earshot:", err)

@@ -260,7 +260,7 @@ type doubt struct {
 // few is a set of a few slots, sorted.
 type few []uint16
 
-// find is slices.BinarySearch, in half the time.
+// find does as slices.BinarySearch, in half the time.
 func (f few) find(i int) (int, bool) {
 	from, to := 0, len(f)
 	for from < to {

@@ -318,7 +318,7 @@ func (t *Track) locate() {
 	t.publish()
 }
 
-// now is never 0, since the track is: by the monotonic clock alone, which is read in half the time.
+// now returns the age of the track, never 0, by the monotonic clock alone, which is read in half the time.
 func (t *Track) now() time.Duration { return time.Since(t.born) + 1 }
 
 // place sets where the player stands.

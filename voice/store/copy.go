@@ -183,7 +183,8 @@ func readCopy(path string) (Section, error) {
 // newFile is behind the name of a file that is being written.
 const newFile = ".new-"
 
-// WriteFile replaces a file with sections, whole or not at all. Only its owner can read it: it has the hashes of passwords.
+// WriteFile replaces a file with sections, whole or not at all. Only its owner can read it: it has the hashes of
+// passwords.
 func WriteFile(path string, all ...Section) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+newFile+"*") // which makes it 0600
 	if err != nil {

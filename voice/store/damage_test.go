@@ -296,8 +296,8 @@ func TestExportAndImport(t *testing.T) {
 
 func appendLine(s string) []byte { return []byte(checksum(s) + " " + s + "\n") }
 
-// TestFilesAreWrittenWhole: a file is the new one or the old one, for its owner's eyes alone, with nothing beside it; and what
-// a program left that was killed while it wrote a copy is gone with the next start.
+// TestFilesAreWrittenWhole: a file is the new one or the old one, for its owner's eyes alone, with nothing beside it;
+// and what a program left that was killed while it wrote a copy is gone with the next start.
 func TestFilesAreWrittenWhole(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "backup")

@@ -1,8 +1,8 @@
-// Package client is a client of rooms: it joins, shows what the room shows, comes back when its transport is lost, and keeps
-// the bounds that the Rooms protocol sets to clients. It promises that a state it shows is one that the room was in, whatever
-// is lost or comes late.
+// Package client is a client of rooms: it joins, shows what the room shows, comes back when its transport is lost, and
+// keeps the bounds that the Rooms protocol sets to clients. It promises that every state it shows is one that the room
+// was in, whatever is lost or comes late.
 //
-// It compiles for browsers (GOOS=js GOARCH=wasm), but for [WebSocket], which needs a socket.
+// It compiles for browsers (GOOS=js GOARCH=wasm), except [WebSocket], which needs a socket.
 package client
 
 import (
@@ -37,7 +37,7 @@ type Codec interface {
 	Apply(b []byte, d *state.Decoder) (*state.Snapshot, state.Result, error)
 }
 
-// Config is whom a client is for, and what it does with what it is told. Its functions are called one at a time, from a
+// Config says who a client is, and what it does with the room's news. Its functions are called one at a time, from a
 // goroutine of the client's.
 type Config struct {
 	Dial   func(context.Context) (Transport, error)
@@ -46,7 +46,7 @@ type Config struct {
 	Codec  Codec        // nil: states come as JSON
 
 	AckDelay time.Duration // that acknowledgements may wait for others, at most 250 ms
-	Grace    time.Duration // that the room keeps a place for who is gone; 0: 15 s
+	Grace    time.Duration // that the room keeps the place of a peer that has gone; 0: 15 s
 
 	OnWelcome func(*Welcome)                   // after each join and return
 	OnState   func(*state.Snapshot)            // each state that is shown
@@ -58,7 +58,7 @@ type Config struct {
 	OnFrame   func(typ string, o state.Object) // one of a type that the protocol does not have
 }
 
-// Welcome is what a room says to who comes in.
+// Welcome is a room's greeting to a peer that comes in.
 type Welcome struct {
 	ID       string
 	Capacity int64
@@ -66,7 +66,7 @@ type Welcome struct {
 	Fields   state.Object // of the whole frame
 }
 
-// Roster is who is in a room.
+// Roster lists who is in a room.
 type Roster struct {
 	Leader  string // empty: nobody leads
 	Locked  bool
@@ -76,11 +76,12 @@ type Roster struct {
 
 // Limits of what is sent and shown.
 const (
-	// A way that stands still for a moment makes more of what is sent in time: hence less than the room takes.
+	// A transport that stands still for a moment makes a burst of frames that were sent in time: hence less than the
+	// room takes.
 	perSecond   = frame.FramesPerSecond - 10
 	atOnce      = frame.FramesPerSecond - 20
 	maxAckDelay = 250 * time.Millisecond
-	// pingFor and bubbleFor are for how long what is said and pointed at is shown.
+	// pingFor and bubbleFor are how long pings and messages are shown.
 	pingFor   = frame.PingExpiryMs * time.Millisecond
 	bubbleFor = frame.BubbleMs * time.Millisecond
 )
@@ -92,7 +93,7 @@ var (
 	ErrAway = errors.New("client: not in the room at the moment")
 )
 
-// RefusedError is that the room wants no more of us: it said an error, or has removed us.
+// RefusedError says that the room wants no more of us: it sent an error, or has removed us.
 type RefusedError struct{ Message string }
 
 // Error implements error.
@@ -129,7 +130,8 @@ type timed[T any] struct {
 	till time.Time
 }
 
-// Join comes into a room, and stays there until ctx ends, or [Client.Leave] or the room ends it. It returns once it is in.
+// Join comes into a room, and stays there until ctx ends, or [Client.Leave] or the room ends it. It returns once it is
+// in.
 func Join(ctx context.Context, conf Config) (*Client, error) {
 	if conf.Grace <= 0 {
 		conf.Grace = frame.GraceMs * time.Millisecond
@@ -146,7 +148,7 @@ func Join(ctx context.Context, conf Config) (*Client, error) {
 	}
 }
 
-// Done is closed when the client is out of the room for good.
+// Done returns a channel that is closed when the client is out of the room for good.
 func (c *Client) Done() <-chan struct{} { return c.done }
 
 // Err returns why the client is out of the room; nil: it is in, or has left by itself.
@@ -165,7 +167,7 @@ func (c *Client) Close() {
 // errLeft ends a client that has left.
 var errLeft = errors.New("left")
 
-// retry is whether there is to be another try, and how.
+// retry says whether there is to be another try, and how.
 type retry uint8
 
 const (
@@ -224,14 +226,14 @@ func (c *Client) forget() {
 	c.token = ""
 }
 
-// entered is a pointer that changes with each welcome.
+// entered returns a pointer that changes with each welcome.
 func (c *Client) entered() *Welcome {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.welcome
 }
 
-// attempt is one transport, from its join to its end.
+// attempt runs one transport, from its join to its end.
 func (c *Client) attempt(ctx context.Context) (retry, error) {
 	t, err := c.conf.Dial(ctx)
 	if err != nil {
@@ -314,10 +316,10 @@ func (c *Client) join(token string) []byte {
 	return append(state.AppendFull(b, c.conf.Fields), '}')
 }
 
-// errCodec is that states come in a codec that we have not.
+// errCodec says that states come in an unknown codec.
 var errCodec = errors.New("client: an unknown codec of states")
 
-// apply does what a frame in JSON says.
+// apply obeys a frame in JSON.
 func (c *Client) apply(t Transport, b []byte, token, refused string) (left bool, why string, err error) {
 	v, err := state.Parse(b)
 	if err != nil || v.Kind() != state.Obj {
@@ -404,7 +406,7 @@ func (c *Client) applyBinary(b []byte) error {
 	return err
 }
 
-// show takes a state that was decoded, and acknowledges it.
+// show takes a decoded state, and acknowledges it.
 func (c *Client) show(s *state.Snapshot, r state.Result) {
 	if r != state.Applied {
 		return
@@ -430,7 +432,7 @@ func (c *Client) show(s *state.Snapshot, r state.Result) {
 	}
 }
 
-// acknowledge tells of the last state that was shown, and of those before with it. c.mu is held.
+// acknowledge tells the room the last state that was shown, and so those before. c.mu is held.
 func (c *Client) acknowledge() {
 	if c.out == nil || !c.rate.Take(time.Now(), 1) {
 		return // another one follows
@@ -477,7 +479,7 @@ func str(o state.Object, key string) string    { v, _ := o.Get(key); return v.St
 func num(o state.Object, key string) int64     { v, _ := o.Get(key); return v.Int() }
 func float(o state.Object, key string) float64 { v, _ := o.Get(key); return v.Float() }
 
-// Welcome returns what the room last said when it let us in.
+// Welcome returns the room's last greeting.
 func (c *Client) Welcome() *Welcome { return c.entered() }
 
 // Shown returns the state that is shown; nil: there is none yet.
@@ -494,21 +496,21 @@ func (c *Client) Roster() *Roster {
 	return c.roster
 }
 
-// History returns what was said, the oldest first: a hundred messages at most.
+// History returns the messages, the oldest first: a hundred at most.
 func (c *Client) History() []frame.Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.history)
 }
 
-// Pings returns what is pointed at now. A ping is shown for eight seconds.
+// Pings returns the present pings. A ping is shown for eight seconds.
 func (c *Client) Pings() []frame.Pinged {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return alive(&c.pings)
 }
 
-// Bubbles returns what was said by each in the last ten seconds, the last of it.
+// Bubbles returns the last message of each peer in the last ten seconds.
 func (c *Client) Bubbles() []frame.Message {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -540,8 +542,8 @@ func (c *Client) send(b []byte) error {
 	return c.out.Send(b)
 }
 
-// Command sends a frame of the game, numbered, and with the epoch and tick that are shown. Fields must not have type, seq,
-// epoch or tick.
+// Command sends a frame of the game, numbered, and with the epoch and tick that are shown. Fields must not have type,
+// seq, epoch or tick.
 func (c *Client) Command(typ string, fields state.Object) error {
 	c.mu.Lock()
 	c.seq++
@@ -565,17 +567,17 @@ func (c *Client) Ping(kind string) error {
 	return c.send(append(state.AppendStr([]byte(`{"type":"ping","kind":`), kind), '}'))
 }
 
-// Lock keeps others out of the room, which the leader may.
+// Lock keeps others out of the room. Only the leader may.
 func (c *Client) Lock(locked bool) error {
 	return c.send(append(state.OfBool(locked).AppendJSON([]byte(`{"type":"moderate","action":"lock","locked":`)), '}'))
 }
 
-// Kick sends somebody away, which the leader may.
+// Kick sends somebody away. Only the leader may.
 func (c *Client) Kick(id string) error {
 	return c.send(append(state.AppendStr([]byte(`{"type":"moderate","action":"kick","playerId":`), id), '}'))
 }
 
-// Ban sends somebody away for good, which the leader may.
+// Ban sends somebody away for good. Only the leader may.
 func (c *Client) Ban(id string) error {
 	return c.send(append(state.AppendStr([]byte(`{"type":"moderate","action":"ban","playerId":`), id), '}'))
 }
@@ -601,12 +603,12 @@ type Typed[T any] struct {
 	decode func(state.Object) (T, error)
 }
 
-// Of makes a client of a game of one that knows none.
+// Of turns a client that knows no game into one of a game.
 func Of[T any](c *Client, decode func(state.Object) (T, error)) *Typed[T] {
 	return &Typed[T]{c, decode}
 }
 
-// State returns what is shown, as the game has it. ok is false where there is nothing yet.
+// State returns the present state, as the game has it. ok is false where there is nothing yet.
 func (t *Typed[T]) State() (game T, ok bool, err error) {
 	s := t.Shown()
 	if s == nil {

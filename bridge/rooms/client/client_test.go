@@ -170,7 +170,8 @@ func (o *ownConn) Reliable() bool           { return true }
 func (o *ownConn) Identity() string         { return "" }
 func (o *ownConn) Close(frame.Code, string) {}
 
-// TestComingBack: a client whose transport breaks comes back to its place, and one that cannot for too long comes anew.
+// TestComingBack: a client whose transport breaks comes back to its place, and one that cannot for too long comes as
+// somebody new.
 func TestComingBack(t *testing.T) {
 	inWorld(t, rooms.Config{}, func(t *testing.T, w *world) {
 		lost, welcomes := 0, 0

@@ -8,7 +8,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/state"
 )
 
-// Bounds of how far behind a playback is, and how it gets to where it should be.
+// Bounds of how far a playback is behind, and how it gets to where it should be.
 const (
 	minBehind = 100 * time.Millisecond
 	maxBehind = 500 * time.Millisecond
@@ -20,8 +20,8 @@ const (
 	keptShots = 128
 )
 
-// PlaybackClock shows snapshots smoothly: a little later than they come, so that there is mostly one to move towards. The zero
-// value is for the protocol's rates. It is not for use by several goroutines at once.
+// PlaybackClock shows snapshots smoothly: a little later than they come, so that there is mostly one to move towards.
+// The zero value is for the protocol's rates. It is not for use by several goroutines at once.
 type PlaybackClock struct {
 	SimulationHz, SnapshotHz int
 
@@ -43,7 +43,7 @@ func (c *PlaybackClock) rates() (sim, interval float64) {
 	return float64(c.SimulationHz), 1 / float64(c.SnapshotHz)
 }
 
-// Arrived takes a snapshot that came at a time.
+// Arrived takes a snapshot and the time of its arrival.
 func (c *PlaybackClock) Arrived(s *state.Snapshot, at time.Time) {
 	sim, interval := c.rates()
 	if c.origin.IsZero() {
@@ -61,7 +61,7 @@ func (c *PlaybackClock) Arrived(s *state.Snapshot, at time.Time) {
 	}
 	off := at.Sub(c.origin).Seconds() - float64(s.Tick)/sim
 	since := at.Sub(c.last)
-	// What a tab has learned while it was hidden is not averaged in, nor what had gathered meanwhile and comes all at once.
+	// Arrivals at a hidden tab do not count for the mean, nor a backlog that comes all at once.
 	c.settling = c.last.IsZero() || since > silence || !c.running || c.settling && since.Seconds() < interval/2
 	if c.settling {
 		c.offset = off
@@ -78,7 +78,7 @@ func (c *PlaybackClock) Arrived(s *state.Snapshot, at time.Time) {
 	}
 }
 
-// Delay returns how far behind the newest snapshot is what is shown.
+// Delay returns how far the shown state is behind the newest snapshot.
 func (c *PlaybackClock) Delay() time.Duration {
 	_, interval := c.rates()
 	d := time.Duration((2*interval + 2*c.jitter) * float64(time.Second))
@@ -89,8 +89,8 @@ func (c *PlaybackClock) target(at time.Time) float64 {
 	return at.Sub(c.origin).Seconds() - c.offset - c.Delay().Seconds()
 }
 
-// Sample returns the snapshots between which the time is that is to be shown, and how far from a to b it is: 0 to 1. Both are
-// the same where there is nothing to move towards; nil: there is no snapshot yet.
+// Sample returns the snapshots around the time to show, and how far from a to b it is: 0 to 1. Both are the same where
+// there is nothing to move towards; nil: there is no snapshot yet.
 func (c *PlaybackClock) Sample(at time.Time) (a, b *state.Snapshot, t float64) {
 	sim, interval := c.rates()
 	if len(c.shots) == 0 {

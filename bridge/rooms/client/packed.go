@@ -5,7 +5,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/state"
 )
 
-// Packed is the codec packed-1 with a schema.
+// Packed returns the codec packed-1 with a schema.
 func Packed(s *packed.Schema) Codec { return binaryForm{s} }
 
 type binaryForm struct{ *packed.Schema }

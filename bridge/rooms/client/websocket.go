@@ -24,7 +24,8 @@ const (
 	silent     = 30 * time.Second // servers ping
 )
 
-// WebSocket returns a way to a room at a URL: ws or wss, /play/ and the room's key, and a token where the room wants one.
+// WebSocket returns a way to a room at a URL: ws or wss, /play/ and the room's key, and a token where the room wants
+// one.
 func WebSocket(url string, dialer ws.Dialer) func(context.Context) (Transport, error) {
 	if dialer.Timeout == 0 {
 		dialer.Timeout = 10 * time.Second
