@@ -15,7 +15,8 @@ import (
 //   - once it has been in one place for a second,
 //   - if its eyes are open: it is shown at least half of the players who have its body or an entry of it,
 //   - and, if T has only an entry of it, if lists tell anything: its own list has at least half of the players who have
-//     an entry of it, nobody has T's body without an entry of T, and it has an entry of somebody in T's world or is there.
+//     an entry of it, nobody has T's body without an entry of T, and it has an entry of somebody in T's world or is
+//     there.
 //
 // A player who is blind so does not know about T, whatever others see: see [Session.Knows]. And T has vanished for all
 // if one such player is there for each 16 who are shown T. Or T has vanished, open eyes or not, if T is not shown to

@@ -243,8 +243,8 @@ func TestSeveralVanish(t *testing.T) {
 	}
 }
 
-// Everybody vanishes and comes back at random, so that at times most are not seen. Who is back is known to all at once,
-// whoever else has vanished since, and whether or not those have gone who could tell.
+// Everybody vanishes and comes back at random, so that at times most are not seen. A player who is back is known to all
+// at once, even if others have vanished since, or the witnesses have gone.
 func TestWhoIsBackIsKnown(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
