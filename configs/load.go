@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -111,6 +112,17 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	more, notes := l.warn(src)
 	l.Warnings, l.Notes = append(l.Warnings, more...), append(l.Notes, notes...)
 	return l, nil
+}
+
+// Print writes what is in force to stdout, and what is probably not meant or not safe to stderr. dir is the data folder.
+func (l *Loaded) Print(dir string, stdout, stderr io.Writer) {
+	for _, w := range slices.Concat(l.Warnings, l.Notes, l.Hints) {
+		fmt.Fprintln(stderr, "warning:", w)
+	}
+	if l.File == "" {
+		fmt.Fprintf(stderr, "there is no %s in %s: these are the defaults\n", FileName, Absolute(dir))
+	}
+	fmt.Fprint(stdout, "# No mistakes. In force:\n", l.Effective())
 }
 
 // Effective returns the configuration as YAML, secrets hidden.

@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -396,6 +397,13 @@ func English() map[string]string {
 		out[string(k)] = template
 	}
 	return out
+}
+
+// PrintTexts writes every text in the form of a file of the folder of languages.
+func PrintTexts(w io.Writer) {
+	for _, k := range Keys() {
+		fmt.Fprintf(w, "%s: %q\n", k, english[key(k)])
+	}
 }
 
 // NewTexts adds languages to English, by tags as clients give them: de for all who speak German, de_at before it.

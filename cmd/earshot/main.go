@@ -10,7 +10,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"slices"
 
 	"github.com/spf13/pflag"
 
@@ -101,10 +100,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stdout, "earshot %s (%s, %s/%s, %s)\n", release(), runtime.Version(), runtime.GOOS, runtime.GOARCH, network.Sounds())
 		return 0
 	case "texts":
-		english := commands.English()
-		for _, key := range commands.Keys() {
-			fmt.Fprintf(stdout, "%s: %q\n", key, english[key])
-		}
+		commands.PrintTexts(stdout)
 		return 0
 	case "state":
 		return network.KeepState(flags.Args()[1:], func() (*configs.Loaded, error) { return configs.Load(*file, *dir, environ) }, *dir, stdout, stderr)
@@ -145,13 +141,7 @@ func start(args, environ []string, stdout, stderr io.Writer) int {
 			return fail(err)
 		}
 		if command == "check" {
-			for _, w := range slices.Concat(l.Warnings, l.Notes, l.Hints) {
-				fmt.Fprintln(stderr, "warning:", w)
-			}
-			if l.File == "" {
-				fmt.Fprintf(stderr, "there is no %s in %s: these are the defaults\n", configs.FileName, configs.Absolute(*dir))
-			}
-			fmt.Fprint(stdout, "# No mistakes. In force:\n", l.Effective())
+			l.Print(*dir, stdout, stderr)
 			return 0
 		}
 		if _, err := os.Stat(*dir); err != nil {

@@ -79,7 +79,11 @@ func (p *program) run(n *network.Network, dir string) error {
 			}
 		})
 		var typed <-chan error
-		typed, closeConsole = p.console(n, os.Stdin, os.Stderr, os.Stdout)
+		signal.Ignore(syscall.SIGPIPE) // a reader of the answers may go, and must not take everybody along
+		typed, closeConsole = commands.Attach(commands.Attachment{
+			In: os.Stdin, Terminal: os.Stderr, Answers: os.Stdout, Colours: journal.Colours(os.Environ()),
+			Commands: n.Commands, Output: p.output, Log: p.log,
+		})
 		all.Go(func() {
 			select {
 			case err := <-typed:
