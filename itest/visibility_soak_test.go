@@ -134,6 +134,7 @@ type actor struct {
 	vanished bool
 	back     time.Time // the end of a skin refresh; zero: there is none
 	since    time.Time // when it was let in, changed worlds, vanished or came back
+	story    []string  // what has happened to it lately
 }
 
 // cast is everybody.
@@ -524,9 +525,10 @@ func (a *actor) others() []*actor {
 }
 
 // stage works out who must hear a now, and whom a must hear. On the way neither is known.
-func (c *cast) stage(a *actor) {
+func (c *cast) stage(a *actor, what string) {
 	now := time.Now()
 	a.since = now
+	a.tale(what)
 	for _, o := range c.all {
 		if o == a {
 			continue
@@ -540,6 +542,14 @@ func (c *cast) stage(a *actor) {
 			since(&b.clear, now, known && !apart && !t.vanished)
 		}
 	}
+}
+
+// tale keeps what has happened to somebody.
+func (a *actor) tale(what string) {
+	if len(a.story) == 12 {
+		a.story = a.story[1:]
+	}
+	a.story = append(a.story, fmt.Sprintf("%.3f %s", time.Since(a.c.base).Seconds(), what))
 }
 
 // since has at be when something has begun to hold, and zero while it does not.
@@ -569,7 +579,7 @@ func (c *cast) enter(h *hall, a *actor, out *frame.Writer) (entity int32) {
 			o.show(a)
 		}
 	}
-	c.stage(a)
+	c.stage(a, fmt.Sprint("comes to ", h.name, " world ", a.world))
 	return a.entity
 }
 
@@ -586,7 +596,7 @@ func (c *cast) leave(h *hall, a *actor, out *frame.Writer, entity int32) {
 	}
 	if a.in == out {
 		a.at = nil
-		c.stage(a)
+		c.stage(a, "loses the connection")
 	}
 }
 
@@ -629,6 +639,7 @@ func (c *cast) tick(quit chan struct{}) {
 			}
 			if !a.back.IsZero() && !time.Now().Before(a.back) {
 				a.back, a.since = time.Time{}, time.Now()
+				a.tale("is back")
 				for _, o := range a.others() {
 					if o.sees(a) {
 						o.show(a)
@@ -661,7 +672,7 @@ func (c *cast) vanish(a *actor) {
 			o.show(a)
 		}
 	}
-	c.stage(a)
+	c.stage(a, fmt.Sprint("is vanished: ", a.vanished))
 }
 
 // refresh takes entry and body of somebody away and gives them back soon, as plugins do that change skins.
@@ -673,6 +684,7 @@ func (c *cast) refresh(a *actor) {
 	}
 	a.since = time.Now()
 	a.back = a.since.Add(rand.N(200 * time.Millisecond))
+	a.tale("is refreshed")
 	for _, o := range a.others() {
 		o.hide(a)
 	}
@@ -702,7 +714,7 @@ func (c *cast) travel(a *actor) {
 			}
 		}
 	}
-	c.stage(a)
+	c.stage(a, fmt.Sprint("goes to world ", a.world))
 }
 
 // move sends somebody to another server, and waits until they are there.
@@ -714,7 +726,7 @@ func (c *cast) move(a *actor) {
 	}
 	to := c.halls[(slices.Index(c.halls, a.at)+1+rand.IntN(len(c.halls)-1))%len(c.halls)]
 	a.at = nil // the server does not know yet
-	c.stage(a)
+	c.stage(a, "leaves for "+to.name)
 	c.mu.Unlock()
 	a.asks("server " + to.name)
 	a.comes()
@@ -811,6 +823,17 @@ func (c *cast) check() (right int) {
 	return right
 }
 
+// named are those on somebody's roster.
+func (a *actor) named() map[uuid.UUID]bool {
+	on := map[uuid.UUID]bool{}
+	if roster := a.voice.Roster(); roster != nil {
+		for _, p := range roster.People {
+			on[p.ID] = true
+		}
+	}
+	return on
+}
+
 // witnesses is how many others certainly give evidence for or against somebody's having vanished.
 func (a *actor) witnesses(now time.Time) (n int) {
 	for _, o := range a.others() {
@@ -834,14 +857,9 @@ func (c *cast) checkRosters() (rows int) {
 		}
 	}
 	for _, r := range c.all {
-		on := map[uuid.UUID]bool{}
-		if roster := r.voice.Roster(); roster != nil {
-			for _, p := range roster.People {
-				on[p.ID] = true
-			}
-		}
+		on := r.named()
 		for _, a := range known {
-			if a == r {
+			if a == r || !a.vanished && now.Sub(r.since) <= shownSilent+slack { // who has just come is told of them soon
 				continue
 			}
 			if on[a.id] == a.vanished {
@@ -853,13 +871,14 @@ func (c *cast) checkRosters() (rows int) {
 	return rows
 }
 
+// fault ends the test and tells what there is to know of two.
 func (c *cast) fault(l, t *actor, what string, slack time.Duration) {
 	about := func(a *actor) string {
 		where := "on the way"
 		if a.at != nil {
 			where = fmt.Sprint(a.at.name, " world ", a.world)
 		}
-		return fmt.Sprintf("%s (%s, %s, vanished: %v, %v ago)", a.name, strings.Join(a.version.Names, ", "), where, a.vanished, time.Since(a.since).Round(time.Millisecond))
+		return fmt.Sprintf("%s (%s, %s, vanished: %v, %v ago)", a.name, a.version.Names[0], where, a.vanished, time.Since(a.since).Round(time.Millisecond))
 	}
 	why := "no answer"
 	select { // of before
@@ -871,5 +890,12 @@ func (c *cast) fault(l, t *actor, what string, slack time.Duration) {
 	case why = <-c.answers:
 	case <-time.After(peer.Patience):
 	}
-	c.t.Fatalf("for %s: %s %s; the slack is %v; the program says: %s", about(l), about(t), what, slack, why)
+	on := 0
+	for _, r := range c.all {
+		if r.named()[t.id] {
+			on++
+		}
+	}
+	c.t.Fatalf("after %.3f s, for %s: %s %s; the slack is %v; %d of %d rosters name the latter; the program says: %s\n%s\n%s\n%s\n%s",
+		time.Since(c.base).Seconds(), about(l), about(t), what, slack, on, len(c.all), why, l.name, strings.Join(l.story, "; "), t.name, strings.Join(t.story, "; "))
 }
