@@ -162,7 +162,7 @@ func (l *Loaded) checkTry(p *problems) {
 	l.known(p, "try", l.Try)
 }
 
-// known checks that names are those of servers.
+// known checks that names are names of servers.
 func (l *Loaded) known(p *problems, key string, names []string) {
 	for _, name := range names {
 		if _, ok := l.server(name); !ok {

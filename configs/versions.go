@@ -17,7 +17,7 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// VersionsName is the folder in the data folder whose files add versions of the game, or mend some.
+// VersionsName is a folder in the data folder. Its files add versions of the game, or mend some.
 const VersionsName = "versions"
 
 // Version is one of these files: a version by its protocol number. Left-out parts are as in the version it is like.

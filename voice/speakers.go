@@ -10,7 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/speaker"
 )
 
-// SpeakerStore keeps the speakers of administrators. Its methods must not block. They are as those of [Store].
+// SpeakerStore keeps the speakers of administrators. Its methods must not block. They work like the methods of [Store].
 type SpeakerStore interface {
 	Load() []speaker.Record
 	Save(put []speaker.Record, gone []uuid.UUID, done func())

@@ -87,7 +87,8 @@ func (a *Admin) CountersBy(name, help string, labels []string, read func(emit fu
 	a.registry.MustRegister(&labelled{prometheus.NewDesc(name, help, labels, nil), prometheus.CounterValue, read})
 }
 
-// Gauges adds values that go up and down, one for each value of a label. Those that read does not emit are gone.
+// Gauges adds values that go up and down, one for each value of a label. A value of the label that read does not emit
+// is gone.
 func (a *Admin) Gauges(name, help, label string, read func(emit func(value string, n float64))) {
 	a.registry.MustRegister(newLabelled(name, help, label, prometheus.GaugeValue, read))
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/earshot-mc/earshot/proxy/proto"
 )
 
-// Permission returns the node that a command needs; those of parts of a command follow it: earshot.command.ping.others.
-// The node of a part is enough for that part, and shows the command.
+// Permission returns the node that a command needs; the nodes of a command's parts follow it:
+// earshot.command.ping.others. The node of a part is enough for that part, and shows the command.
 func Permission(name string) string { return "earshot.command." + name }
 
 // Enter returns the node that it takes to join a restricted server.

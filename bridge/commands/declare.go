@@ -71,7 +71,7 @@ func (c *Commands) calledAll(ids []uuid.UUID) string {
 	return strings.Join(all, ", ")
 }
 
-// domain is one domain: the members by commands, and those of the configuration.
+// domain is one domain: the members by commands, and the members by the configuration.
 type domain struct {
 	name     string
 	own      []uuid.UUID

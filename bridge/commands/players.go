@@ -41,7 +41,7 @@ func suggest(words ...string) func(Source, []string) []packet.Suggestion {
 	}
 }
 
-// servers returns those that src may join, in the order in which to show them.
+// servers returns the servers that src may join, in the order in which to show them.
 func (c *Commands) servers(src Source) []Server {
 	return slices.DeleteFunc(slices.Clone(c.cfg.Network.Servers()), func(s Server) bool { return !mayJoin(src, s) })
 }
@@ -57,7 +57,7 @@ func (c *Commands) findServer(src Source, name string) (Server, error) {
 	return s, err
 }
 
-// anyServer finds a server, whoever may join it.
+// anyServer finds a server, also one that the source may not join.
 func (c *Commands) anyServer(src Source, name string) (Server, error) {
 	for _, s := range c.cfg.Network.Servers() {
 		if strings.EqualFold(s.Name, name) {

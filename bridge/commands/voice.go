@@ -555,7 +555,7 @@ func (c *Commands) why(src Source, args []string, _ string) (understood bool, er
 	return true, nil
 }
 
-// units are those of a duration, the longest first.
+// units are the units of a duration, the longest first.
 var units = []struct {
 	letter byte
 	long   time.Duration

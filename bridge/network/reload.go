@@ -77,7 +77,7 @@ func stamp(files []string) string {
 }
 
 // Reload reads the configuration again and puts it in force, whole or not at all. It returns the changes in force, and
-// those that need a restart; the log has both. Call it only while Run serves.
+// the settings that need a restart; the log has both. Call it only while Run serves.
 func (n *Network) Reload(ctx context.Context) (changes, restart []string, err error) {
 	n.reloading.Lock()
 	defer n.reloading.Unlock()

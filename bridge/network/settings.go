@@ -99,7 +99,7 @@ func (s *settings) secure() bool {
 	return s.tls.Files != nil || s.tls.ACME != nil || len(s.tls.SelfSigned) > 0
 }
 
-// certificates reads the files of the section. names are those of the program.
+// certificates reads the files of the section. names are the program's own names.
 func certificates(t *configs.TLS, names []string) (c cert.Terms, err error) {
 	switch {
 	case t.Certificate != "" && t.Key != "":

@@ -45,7 +45,7 @@ type BinaryConn interface {
 // ErrFull is the error of a lane with more waiting frames than it may have.
 var ErrFull = errors.New("rooms: the peer does not take what it is sent")
 
-// Refusal is an error whose text a peer is told as it is. A peer is told nothing of any other error of an [Authority].
+// Refusal is an error for a peer, which gets its text as it is. No other error of an [Authority] is told to a peer.
 type Refusal = frame.Refusal
 
 // Member, Message and Location are what the protocol says of a peer, of what was said, and of a place.

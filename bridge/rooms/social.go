@@ -80,7 +80,7 @@ func (h *Hub) toldTo(id string) []Message {
 	return out[max(len(out)-frame.History, 0):]
 }
 
-// seldom notes that something happens now, unless it has happened too often of late.
+// seldom notes that something happens now, unless it has happened too often lately.
 func seldom(times *[]time.Duration, now, within time.Duration, most int) bool {
 	*times = slices.DeleteFunc(*times, func(t time.Duration) bool { return now-t >= within })
 	if len(*times) >= most {

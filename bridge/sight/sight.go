@@ -394,7 +394,7 @@ type server struct {
 	lopsided  []*seat // have somebody in oneWay
 	parting   []*seat // may be in another part of their world than last told
 
-	// By slot: players who testify to everybody, and those who testify only to players whom nobody else is shown.
+	// By slot: players who testify to everybody, and players who testify only to players that nobody else is shown.
 	witness, narrow set
 	open, reads     set  // players with open eyes; players whose list also tells of others
 	testified       bool // one of these has changed since the last turn
@@ -791,7 +791,7 @@ func (s *Session) Listed(id uuid.UUID) (yes bool) {
 	return yes
 }
 
-// Spawn says that an entity has just appeared to the player's client. now is the time, which whoever calls has read.
+// Spawn says that an entity has just appeared to the player's client. now is the time, read by the caller.
 func (s *Session) Spawn(now time.Time, id int32, u uuid.UUID, x, y, z float64) {
 	s.tap(func(v *server, q *seat) bool { return v.spawned(q, id, u, x, y, z, true, now) })
 }
@@ -1181,7 +1181,7 @@ func (q *seat) hasBody(t int) bool {
 	return q.bodies.has(t) || len(q.odd) > 0 && slices.ContainsFunc(q.odd, func(b body) bool { return int(b.slot) == t })
 }
 
-// whose returns the player whose body an entity is. e is the one whom the server has given its id.
+// whose returns the player that an entity is the body of. e is the player who has its id on the server.
 func (v *server) whose(l *seat, id int32, e *seat) (t int, ok bool) {
 	if at, ok := l.oddly(id); ok {
 		return int(l.odd[at].slot), true

@@ -39,7 +39,7 @@ type veil struct {
 }
 
 // testify finds what a player's sight says about others. It says nothing until it is settled. Of the players that it is
-// shown it speaks about those who are not shown everybody; of others only if its eyes are open.
+// shown, it speaks about the ones who are not shown everybody, and about others only if its eyes are open.
 func (v *server) testify(q *seat, now time.Time) {
 	settled := q.in && now.Sub(q.movedAt) >= Settled
 	many := settled && (q.count > 1 || v.small)

@@ -7,8 +7,8 @@ import (
 
 // Ages of worlds come in ticks, and some builds send the remainder by this.
 const (
-	// ageSlack is by how many ticks reports may be late or early. A client on a slow line, which is still being sent the world,
-	// hears of everything so much later than others. Worlds whose ages are closer are taken for one.
+	// ageSlack is by how many ticks reports may be late or early. A client on a slow line, which is still being sent
+	// the world, hears of everything so much later than others. Worlds whose ages are closer are taken for one.
 	ageSlack = 400
 	agePace  = 21 // ticks a second at most
 	ageRound = 192_000
@@ -173,11 +173,11 @@ func (v *server) seenAcross(l, t *seat) (changed bool) {
 	return true
 }
 
-// Clients before 1.16 are told the number of a dimension, which later ones know as one of three names. Into whichever
-// world such a server lets an old client, a translator before it makes that a number: so worlds with names of their own
-// have one of these names, too. Which world it is, bodies say: whoever has the body of somebody there, or is that body,
-// is there, until the next login or respawn. Nothing else does, so that two old clients of one number, in two worlds,
-// never get into one of them.
+// Clients before 1.16 are told the number of a dimension; later ones know that as one of three names. A translator
+// makes every world that such a server lets an old client into a number: so worlds with names of their own have one of
+// these names, too. Bodies say which world it is: a client that has the body of somebody there, or is that body, is
+// there until its next login or respawn. Nothing else says it, so two old clients with one number, in two worlds, never
+// get into one of them.
 
 // plain tells whether a name is one of the three that stand for a number.
 func plain(world string) bool {

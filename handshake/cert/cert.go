@@ -83,7 +83,7 @@ type source struct {
 	warned  map[string]time.Time
 }
 
-// New returns Certs without any. It keeps those that it makes and fetches in dir, and makes dir when it needs it.
+// New returns Certs that hold no certificate yet. It keeps what it makes and fetches in dir, and makes dir when needed.
 func New(dir string, log *slog.Logger) *Certs {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -275,7 +275,7 @@ func within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	}
 }
 
-// Run fetches missing certificates and warns of faults and of those that run out, until ctx is done.
+// Run fetches missing certificates, and warns of faults and of certificates that run out, until ctx is done.
 func (c *Certs) Run(ctx context.Context) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()

@@ -233,7 +233,7 @@ func (b *Book) drop(s *session) {
 	b.players[s.player] = kept
 }
 
-// of returns the player whose session a secret opens.
+// of returns the player of the session that a secret opens.
 func (b *Book) of(s string) (player uuid.UUID, ok bool) {
 	if s == "" {
 		return uuid.Nil, false

@@ -2,8 +2,8 @@ package socket
 
 import "time"
 
-// Lanes are how a room sends. Frames are kept by reference, so that bytes which many peers are given are there once: they
-// must not change afterwards.
+// Lanes are how a room sends. Frames are kept by reference, so that bytes which many peers are given are there once:
+// they must not change afterwards.
 
 // Bounds of what waits on a control lane.
 const (
@@ -12,7 +12,8 @@ const (
 	gathered   = 16 << 10  // bytes of small frames that go in one write
 )
 
-// lanes hold what waits for a peer of a room: frames of which none is lost, and the newest of those that replace each other.
+// lanes hold what waits for a peer of a room: frames of which none is lost, and the newest of those that replace each
+// other.
 type lanes struct {
 	control []piece // from first on
 	first   int
@@ -111,7 +112,7 @@ func (s *Socket) Control(frame []byte, binary bool) bool {
 	return true
 }
 
-// Recover sends messages after all that were given before, in place of those of the last Recover that still wait.
+// Recover sends messages after all that were given before, in place of what still waits from the last Recover.
 func (s *Socket) Recover(binary bool, frames ...[]byte) {
 	now := s.sweep.now()
 	s.mu.Lock()

@@ -22,7 +22,8 @@ func stopped(t *testing.T, f func(*testing.T, *Socket, *fake)) {
 	})
 }
 
-// TestLanesOrder: control in order, then the newest state alone, and the close frame behind what is on the control lane.
+// TestLanesOrder: control in order, then the newest state alone, and the close frame behind what is on the control
+// lane.
 func TestLanesOrder(t *testing.T) {
 	stopped(t, func(t *testing.T, s *Socket, f *fake) {
 		f.room = -1

@@ -64,7 +64,8 @@ func (a *Stats) add(b Stats) {
 }
 
 // outbox holds what waits for one peer, in the order in which it goes: the rest of a frame that went in part; pings,
-// pongs and replies; sound; a room's control lane; the close frame; views and a room's state, when there is nothing else. It is not safe for concurrent use.
+// pongs and replies; sound; a room's control lane; the close frame; views and a room's state, when there is nothing
+// else. It is not safe for concurrent use.
 type outbox struct {
 	rest  []byte // to be sent before anything else, as the peer has the part before
 	body  []byte // of a long view, right after rest; other sockets have the same bytes

@@ -11,7 +11,8 @@ import (
 	"github.com/gobwas/ws"
 )
 
-// inbox buffers the peer's bytes. It holds the longest frame of voice whole, so that messages are handed on where they lie.
+// inbox buffers the peer's bytes. It holds the longest frame of voice whole, so that messages are handed on where they
+// lie.
 type inbox struct {
 	read func([]byte) (int, error)
 	buf  [4096]byte

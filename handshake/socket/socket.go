@@ -127,8 +127,8 @@ type Handler interface {
 	Text(p []byte)   // valid UTF-8 within the limits
 }
 
-// LongHandler is a [Handler] that is told of a message beyond the limits, and then has a few seconds to close the socket. A
-// handler that is none has it closed with [TooBig].
+// LongHandler is a [Handler] that is told of a message beyond the limits, and then has a few seconds to close the
+// socket. A handler that is none has it closed with [TooBig].
 type LongHandler interface {
 	Handler
 	TooLong()

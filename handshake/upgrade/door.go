@@ -17,7 +17,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/socket"
 )
 
-// Guest is somebody whose request is upgraded.
+// Guest is the sender of a request that is upgraded.
 type Guest struct {
 	Name   string      // in logs
 	Header http.Header // of the answer; may be nil
@@ -34,16 +34,16 @@ type DoorConfig struct {
 	Admit func(r *http.Request) (*Guest, *Refusal)
 	// Count is told the reason of every refusal and its origin: an IPv4 address or an IPv6 /64.
 	Count func(reason string, from netip.Addr)
-	// Origins are further pages that may connect, as browsers name them: scheme://host[:port]. A page of the requested host
-	// always may.
+	// Origins are further pages that may connect, as browsers name them: scheme://host[:port]. A page of the requested
+	// host always may.
 	Origins []string
-	// Failures are those of all addresses; doors may share them. Nil: the door has its own.
+	// Failures counts the failures of all addresses; doors may share it. Nil: the door has its own.
 	Failures *front.Failures
 	Log      *slog.Logger
 }
 
-// An address may fail this often: at once, and then one more each time the interval is over. A household of players with
-// stale links stays below it.
+// An address may fail this often: at once, and then one more each time the interval is over. A household of players
+// with stale links stays below it.
 const (
 	failBurst = 20
 	failEvery = 3 * time.Second
@@ -82,7 +82,7 @@ func NewDoor(cfg DoorConfig) *Door {
 	return d
 }
 
-// Failures returns those of all addresses, for another door.
+// Failures returns the count of all addresses' failures, for another door.
 func (d *Door) Failures() *front.Failures { return d.cfg.Failures }
 
 // SetOrigins replaces [DoorConfig].Origins for requests from now on.
@@ -157,8 +157,8 @@ func (d *Door) slow(r *http.Request) {
 	}
 }
 
-// check returns who asks, or a refusal. A good token counts whatever else has come from its address: failures are counted
-// after it has been tried, so that nobody can shut out others at the same address.
+// check returns who asks, or a refusal. A good token counts whatever else has come from its address: failures are
+// counted after it has been tried, so that nobody can shut out others at the same address.
 func (d *Door) check(r *http.Request) (*Guest, *Refusal) {
 	switch {
 	case d.stopped.Load():

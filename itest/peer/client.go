@@ -172,7 +172,7 @@ func (b *Bot) Steer(left, forward int) {
 	b.do("steer", command{"left": left, "forward": forward})
 }
 
-// Command gives a command, without its slash. The error is that of a client whose connection has ended.
+// Command gives a command, without its slash. The error says that the client's connection has ended.
 func (r *Raw) Command(text string) error {
 	r.c.t.Helper()
 	_, err := r.c.try(command{"cmd": "command", "name": r.Name, "text": text})

@@ -13,7 +13,7 @@ import (
 // idStatus is the id of the request and of its answer, in every version.
 const idStatus = 0
 
-// Question says as whom a server is asked for its status.
+// Question says who asks a server for its status.
 type Question struct {
 	Protocol int32
 	Host     string // empty: the server's own

@@ -3,8 +3,8 @@
 //
 //	host NUL "^Floodgate^" version base64(nonce) "!" base64(AES-GCM(fields between NULs))
 //
-// Whoever has the key can pose as anybody, so data counts only from Geyser's address, and only once. The format has no
-// time in it, so old data is not told from new. Errors never show the data.
+// Anybody with the key can pose as any player, so data counts only from Geyser's address, and only once. The format has
+// no time in it, so old data is not told from new. Errors never show the data.
 //
 // Layout: AesCipher and FloodgateCipher in https://github.com/GeyserMC/Floodgate, core, package crypto, and for the
 // fields BedrockData in https://github.com/GeyserMC/Geyser, common, package org.geysermc.floodgate.util.

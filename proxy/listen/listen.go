@@ -48,7 +48,7 @@ const MaxSniffing = 2048
 // has at most an eighth of them. All others are closed without a reply.
 const MaxTold = 64
 
-// toldWithin is how long one of these has to say what it is.
+// toldWithin is how long such a connection has to say what it is.
 const toldWithin = 2 * time.Second
 
 // Defaults for [Config].

@@ -72,7 +72,7 @@ func ParseLoginStart(protocol int32, body []byte) (LoginStart, error) {
 	return done(r, "login start", l)
 }
 
-// AppendLoginStart writes a login start with those of its parts that the version has.
+// AppendLoginStart writes a login start with the parts that the version has.
 func AppendLoginStart(dst []byte, protocol int32, l LoginStart) []byte {
 	dst = field.AppendString(dst, l.Name)
 	if hasKey(protocol) {
@@ -243,7 +243,7 @@ func ParseLoginSuccess(protocol int32, body []byte) (LoginSuccess, error) {
 	return done(r, "login success", l)
 }
 
-// AppendLoginSuccess writes a login success with those of its parts that the version has.
+// AppendLoginSuccess writes a login success with the parts that the version has.
 func AppendLoginSuccess(dst []byte, protocol int32, l LoginSuccess) []byte {
 	if proto.Has(protocol, proto.BinaryUUID) {
 		dst = field.AppendUUID(dst, l.ID)

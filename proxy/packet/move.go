@@ -197,7 +197,7 @@ type GameStateChange struct {
 	Value  float32
 }
 
-// GameModeChanged is the reason whose value is the player's new game mode.
+// GameModeChanged is the reason for a new game mode, which is its value.
 const GameModeChanged = 3
 
 // ParseGameStateChange reads a game_state_change.

@@ -43,7 +43,7 @@ func ParseAttachment(protocol int32, body []byte) (a Attachment, err error) {
 	return a, r.End()
 }
 
-// ParseCamera reads a camera packet: the entity through whose eyes the client sees, its own to see normally.
+// ParseCamera reads a camera packet: the entity that the client sees through, its own to see normally.
 //
 // Layout: play/toClient/camera.
 func ParseCamera(body []byte) (id int32, err error) {

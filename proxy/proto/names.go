@@ -6,8 +6,8 @@ import (
 )
 
 // gameNames has the packets under the game's own names, as its data generator writes them in packets.json, without
-// "minecraft:". Those of versions before it had names are left out. A packet that changed its name stands there with
-// both.
+// "minecraft:". Versions from before the game named its packets are left out. A packet that changed its name stands
+// there with both.
 var gameNames = [numStates][numDirs]map[string]Packet{
 	Handshake: {Serverbound: {"intention": SetProtocol}},
 	Status: {

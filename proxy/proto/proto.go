@@ -54,7 +54,7 @@ type Packet uint8
 // String returns the packet's name in snake case, "unknown" for Unknown.
 func (p Packet) String() string { return packetNames[min(int(p), len(packetNames)-1)] }
 
-// ByName finds the packet whose String is name.
+// ByName finds the packet with that name, as String returns it.
 func ByName(name string) (Packet, bool) {
 	i := slices.Index(packetNames[1:numPackets], name) + 1
 	return Packet(i), i > 0

@@ -2,9 +2,9 @@
 // each pair of talker and listener.
 //
 // It promises that a player is in one group at most, that a group without members is gone unless it is persistent, that
-// no password can be got out of it, and that a reader's snapshot shows nobody whom the reader may not know about. It is
-// pure: it knows players by UUID and by the slots that the caller gives them, the time as it is told, and asks nobody.
-// A [State] belongs to the one goroutine that runs the turns.
+// no password can be got out of it, and that a reader's snapshot shows only people the reader may know about. It is
+// pure: it knows players by UUID and by the slots that the caller gives them, takes the time from them, and asks
+// nobody. A [State] belongs to the one goroutine that runs the turns.
 package group
 
 import (

@@ -21,7 +21,7 @@ type misses struct {
 	since time.Time // the first of all
 }
 
-// missed counts those of one player.
+// missed counts the wrong passwords of one player.
 type missed struct {
 	n     int
 	since time.Time

@@ -38,7 +38,7 @@ func (h *Hub) takeNews() {
 	}
 }
 
-// changes returns those of this turn.
+// changes returns the changes of this turn.
 func (h *Hub) changes() (c Changes) {
 	c.Groups, c.GroupsGone = h.groups.Changes()
 	c.Mutes, c.MutesGone = h.mutes.Changes()

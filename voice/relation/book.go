@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Book holds the declarations that stand until they are withdrawn: those of administrators. It belongs to the one
+// Book holds the declarations that stand until they are withdrawn: the ones by administrators. It belongs to the one
 // goroutine that runs the turns. The zero value is empty.
 type Book struct {
 	Domains Ledger[Domain]

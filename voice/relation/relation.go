@@ -144,7 +144,7 @@ func NewCompiler() *Compiler { return &Compiler{last: &Table{}} }
 //
 // Publish the table before any view of its turn is sent, so that a revoked voice is silent before anybody is told. When
 // a listener would hear somebody whom its view does not show, the turn is refused whole: Compile returns the former
-// table and [*Unseen], and no view of that turn may be sent. The slots of a kept table are those of its own turn.
+// table and [*Unseen], and no view of that turn may be sent. A kept table keeps the slots of its own turn.
 func (c *Compiler) Compile(t *Turn, views [][]uint64) (*Table, error) {
 	n := len(t.participants)
 	c.words = (n + 63) / 64

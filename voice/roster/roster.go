@@ -92,7 +92,7 @@ type Changes struct {
 func (c *Changes) Many(of *Snapshot) bool { return 2*(len(c.Put)+len(c.Gone)) >= of.Len() }
 
 // Revision names who is in the snapshot and how they are: of one book, two snapshots of one revision hold the same. It
-// is not a count, which would tell a reader that somebody came whom they may not see.
+// is not a count, which would tell a reader of somebody they may not see.
 func (s *Snapshot) Revision() uint64 { return s.how }
 
 // Since returns what has changed since a former snapshot of the same book. Those who had the same one share the
@@ -275,8 +275,8 @@ func (c *Copy) Due(now time.Time, flush bool) bool {
 }
 
 // Take records that the reader has, from now on, the given snapshot of these versions, and tells whether to send it. An
-// unchanged one is not sent, since even that would betray that somebody came whom the reader may not see. status tells
-// whether the reader is told the state of people, and not only who they are.
+// unchanged one is not sent, since even that would betray somebody the reader may not see. status tells whether the
+// reader is told the state of people, and not only who they are.
 func (c *Copy) Take(s *Snapshot, status bool, f Form, book, view uint64, now time.Time) (send bool) {
 	sum := s.who
 	if status {

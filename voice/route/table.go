@@ -130,7 +130,7 @@ type row struct {
 	// The range of an ordinary voice in its place, there inside and outside of zones, and its tier's factor.
 	base, factor float64
 	zones        []gain.Region
-	// wide has the listeners who hear the member at full loudness and from no direction, wherever both are: those of
+	// wide has the listeners who hear the member at full loudness and from no direction, wherever both are: the ones in
 	// its group, and those it was declared to. nil: nobody.
 	wide set
 	// near has the listeners who hear the member by distance, of those who stood in the same place when the turn ran.

@@ -1,8 +1,8 @@
 // Package soundfile reads sound files as speaker channels play them: 48 kHz, one channel, 16 bit. It knows wav, mp3,
 // flac, Ogg Vorbis and Ogg Opus, by a file's first bytes and not by its name.
 //
-// It promises that a broken file is an error of that file and of nothing else. It needs libopus, hence cgo; everything
-// that plays no files does without it.
+// It promises that a broken file is an error of that file and of nothing else. It needs libopus, and with it cgo;
+// everything that plays no files does without it.
 package soundfile
 
 import (

@@ -71,7 +71,7 @@ func (in *Input) Stop() {
 	}
 }
 
-// Origin returns the player whose microphone the input carries, or zero.
+// Origin returns the player that the input's sound comes from, or zero.
 func (in *Input) Origin() uuid.UUID { return in.origin }
 
 // Play plays frames, one every 20 ms.

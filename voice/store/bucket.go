@@ -233,7 +233,7 @@ func (b *Bucket[T]) Put(ctx context.Context, key string, v T) error {
 	return b.wait(ctx, func(stored func(error)) error { return b.Set(key, v, stored) })
 }
 
-// Delete deletes a record; there need not be one. The errors are those of [Bucket.Put].
+// Delete deletes a record; there need not be one. It returns the same errors as [Bucket.Put].
 func (b *Bucket[T]) Delete(ctx context.Context, key string) error {
 	return b.wait(ctx, func(stored func(error)) error { return b.Unset(key, stored) })
 }

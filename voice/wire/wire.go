@@ -73,7 +73,7 @@ func (d Discard) String() string {
 func (d Discard) Error() string { return "voice frame has a bad " + d.String() }
 
 // Gain rounds a linear gain of 0 to 1 to the byte of the wire. Values out of range are clamped; NaN is silence. A frame
-// whose gain is 0 is not to be sent.
+// with a gain of 0 is not to be sent.
 func Gain(linear float64) uint8 {
 	if !(linear > 0) {
 		return 0

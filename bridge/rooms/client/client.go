@@ -76,8 +76,8 @@ type Roster struct {
 
 // Limits of what is sent and shown.
 const (
-	// A transport that stands still for a moment makes a burst of frames that were sent in time: hence less than the
-	// room takes.
+	// A transport that stands still for a moment makes a burst of frames that were sent in time, so this is less than
+	// the room takes.
 	perSecond   = frame.FramesPerSecond - 10
 	atOnce      = frame.FramesPerSecond - 20
 	maxAckDelay = 250 * time.Millisecond

@@ -45,7 +45,7 @@ const (
 	Removed   = "Removed by host"        // 1008
 )
 
-// Refusal is an error whose text the client is told as it is.
+// Refusal is an error for the client, which gets its text as it is.
 type Refusal string
 
 // Error implements error.

@@ -192,7 +192,7 @@ func (t *Table) row(d *reader) (string, state.Object) {
 	return key, t.object(&r)
 }
 
-// values reads those of some fields into r.
+// values reads the values of some fields into r.
 func (t *Table) values(d *reader, r *row, fields uint64, was *row) {
 	made := make([]state.Value, bits.OnesCount64(fields))
 	for i := range t.Fields {
