@@ -114,7 +114,8 @@ func Load(file, dir string, environ []string) (*Loaded, error) {
 	return l, nil
 }
 
-// Print writes what is in force to stdout, and what is probably not meant or not safe to stderr. dir is the data folder.
+// Print writes what is in force to stdout, and what is probably not meant or not safe to stderr. dir is the data
+// folder.
 func (l *Loaded) Print(dir string, stdout, stderr io.Writer) {
 	for _, w := range slices.Concat(l.Warnings, l.Notes, l.Hints) {
 		fmt.Fprintln(stderr, "warning:", w)

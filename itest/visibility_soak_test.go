@@ -859,7 +859,8 @@ func (c *cast) checkRosters() (rows int) {
 	for _, r := range c.all {
 		on := r.named()
 		for _, a := range known {
-			if a == r || !a.vanished && now.Sub(r.since) <= shownSilent+slack { // who has just come is told of them soon
+			// A newcomer is told of them soon.
+			if a == r || !a.vanished && now.Sub(r.since) <= shownSilent+slack {
 				continue
 			}
 			if on[a.id] == a.vanished {

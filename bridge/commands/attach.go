@@ -23,9 +23,9 @@ type Attachment struct {
 	Log      *slog.Logger
 }
 
-// Attach takes commands: as they are typed on a terminal, which then shows the log and the answers; line by line from a
-// pipe, a socket or a file. Its channel gets the console's end when that is to end the program: nil when somebody pressed
-// Ctrl-C. close ends it, and leaves the terminal as it was.
+// Attach takes commands: from a terminal, which then shows the log and the answers as well; or line by line from a
+// pipe, a socket or a file. When the console's end is to end the program, the channel gets it: nil when somebody
+// pressed Ctrl-C. close ends the console and leaves the terminal as it was.
 func Attach(a Attachment) (ended <-chan error, close func()) {
 	end := make(chan error, 1)
 	if _, err := a.In.Stat(); err != nil { // there is none

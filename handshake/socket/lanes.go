@@ -72,7 +72,8 @@ func (l *lanes) dropRecovery() {
 	l.control = kept
 }
 
-// take makes frames of the control lane the next thing to be sent: small ones together, a long one where it lies.
+// takeControl makes frames of the control lane the next thing to be sent: small ones together, a long one where it
+// lies.
 func (o *outbox) takeControl() {
 	l := o.lanes
 	for l.first < len(l.control) && len(o.rest) < gathered {
