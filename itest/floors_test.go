@@ -35,9 +35,9 @@ var floors = map[string]int{
 
 	"proxy/lite": 3, "proxy/relay": 3,
 	"proxy/auth": 3, "proxy/backend": 3, "proxy/limbo": 3, "proxy/bungee": 3, "proxy/status": 3, "proxy/health": 3, "proxy/session": 3,
-	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/talker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3, "bridge/rooms/client": 3,
+	"handshake/upgrade": 3, "handshake/page": 3, "handshake/cert": 3, "voice/hub": 3, "voice/speaker": 3, "voice/talker": 3, "voice/conn": 3, "voice/client": 3, "voice/transcode": 3, "bridge/rooms/client": 3, "bridge/rooms/relay": 3,
 
-	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/rcon": 4, "bridge/commands": 4,
+	"proxy": 4, "voice": 4, "bridge/invite": 4, "bridge/admin": 4, "bridge/rooms/serve": 4, "bridge/rcon": 4, "bridge/commands": 4,
 
 	"bridge/network": 5,
 
@@ -120,21 +120,22 @@ var neverItself = map[string][]string{
 // testsMay lists imports of a package's tests, in addition to the package's own, this module's testkit and goleak. Else
 // they go by the floors as well, so that a package can be tested without those built on it.
 var testsMay = map[string][]string{
-	"proxy":           {"bridge/commands"}, // the texts that sessions name by key
-	"proxy/session":   {"bridge/commands"},
-	"proxy/packet":    {"github.com/Tnze/go-mc/nbt"},
-	"proxy/backend":   {"github.com/pires/go-proxyproto"},
-	"handshake/cert":  {"itest/peer"},                           // an authority to be given certificates by
-	"voice":           {"bridge/sight", "github.com/gobwas/ws"}, // what no proper client sends
-	"voice/group":     {"voice/line"},                           // a page as a client reads it
-	"voice/speaker":   {"bridge/sight", "voice"},                // an example from outside
-	"voice/route":     {"bridge/sight"},
-	"voice/conn":      {"bridge/sight"},
-	"voice/hub":       {"bridge/sight"},
-	"voice/talker":    {"bridge/sight"},
-	"bridge/track":    {"bridge/commands", "voice"}, // from the wire to the roster
-	"bridge/commands": {"itest/peer", "voice/route"},
-	"bridge/rcon":     {"itest/peer"},
+	"proxy":              {"bridge/commands"}, // the texts that sessions name by key
+	"proxy/session":      {"bridge/commands"},
+	"proxy/packet":       {"github.com/Tnze/go-mc/nbt"},
+	"proxy/backend":      {"github.com/pires/go-proxyproto"},
+	"handshake/cert":     {"itest/peer"},                           // an authority to be given certificates by
+	"voice":              {"bridge/sight", "github.com/gobwas/ws"}, // what no proper client sends
+	"bridge/rooms/serve": {"github.com/gobwas/ws"},                 // frames by hand
+	"voice/group":        {"voice/line"},                           // a page as a client reads it
+	"voice/speaker":      {"bridge/sight", "voice"},                // an example from outside
+	"voice/route":        {"bridge/sight"},
+	"voice/conn":         {"bridge/sight"},
+	"voice/hub":          {"bridge/sight"},
+	"voice/talker":       {"bridge/sight"},
+	"bridge/track":       {"bridge/commands", "voice"}, // from the wire to the roster
+	"bridge/commands":    {"itest/peer", "voice/route"},
+	"bridge/rcon":        {"itest/peer"},
 }
 
 // pkg is a package of the program as `go list` has it.

@@ -89,6 +89,9 @@ func (p *Peer) Gone(error) {
 	p.push(item{gone: true})
 }
 
+// Joined reports whether the peer is in the room, or was.
+func (p *Peer) Joined() bool { return p.joined.Load() }
+
 // fault sends the peer away, after its earlier frames.
 func (p *Peer) fault(why Refusal) {
 	if p.over.Swap(true) {

@@ -69,8 +69,13 @@ var (
 
 // Reasons lists the reasons of all refusals, for counters that start at zero.
 func Reasons() []string {
+	return append(DoorReasons(), badQuery.Reason, badToken.Reason, offline.Reason)
+}
+
+// DoorReasons lists those that every door has.
+func DoorReasons() []string {
 	var out []string
-	for _, r := range []Refusal{shuttingDown, rateLimited, notWebSocket, badVersion, badQuery, badOrigin, badToken, offline, failed} {
+	for _, r := range []Refusal{shuttingDown, rateLimited, notWebSocket, badVersion, badOrigin, failed} {
 		out = append(out, r.Reason)
 	}
 	return out
