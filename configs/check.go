@@ -71,6 +71,11 @@ func (l *Loaded) secrets(p *problems, dir string) {
 	read("state.password-file", &l.State.Password, l.State.PasswordFile)
 	read("state.token-file", &l.State.Token, l.State.TokenFile)
 	read("rcon.password-file", &l.RCON.Password, l.RCON.PasswordFile)
+	for _, key := range slices.Sorted(maps.Keys(l.Rooms.Declared)) {
+		r := l.Rooms.Declared[key]
+		read("rooms.declared."+key+".token-file", &r.Token, r.TokenFile)
+		l.Rooms.Declared[key] = r
+	}
 	for _, name := range slices.Sorted(maps.Keys(l.Servers)) {
 		s := l.Servers[name]
 		read("servers."+name+".secret-file", &s.Secret, s.SecretFile)
@@ -115,6 +120,7 @@ func (l *Loaded) check(p *problems) {
 	l.checkVoice(p)
 	l.checkNetworks(p)
 	l.checkRCON(p)
+	l.checkRooms(p)
 	l.checkLimits(p)
 	l.checkTimeouts(p)
 	p.oneOf("log.level", l.Log.Level, "debug", "info", "warn", "error")

@@ -45,6 +45,7 @@ type Config struct {
 	HTTPProxies   []string          `yaml:"http-proxies"` // of reverse proxies that name the client in a header
 	Admin         Admin             `yaml:"admin"`
 	RCON          RCON              `yaml:"rcon"`
+	Rooms         Rooms             `yaml:"rooms"`
 	Compression   Compression       `yaml:"compression"`
 	Limits        Limits            `yaml:"limits"`
 	Timeouts      Timeouts          `yaml:"timeouts"`
@@ -253,6 +254,7 @@ func Default() Config {
 		SessionServer: "https://sessionserver.mojang.com",
 		Try:           []string{LimboName},
 		Servers:       map[string]Server{},
+		Rooms:         Rooms{Declared: map[string]DeclaredRoom{}},
 		Hosts:         map[string]Host{},
 		UnknownHosts:  "accept",
 		NewerVersions: "pass",

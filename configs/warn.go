@@ -51,6 +51,11 @@ func (c *Config) secretsInside() bool {
 	if c.Forwarding.Secret != "" || c.State.Password != "" || c.State.Token != "" || c.RCON.Password != "" || c.State.URL.String() != string(c.State.URL) {
 		return true
 	}
+	for _, r := range c.Rooms.Declared {
+		if r.Token != "" && r.TokenFile == "" {
+			return true
+		}
+	}
 	for _, s := range c.Servers {
 		if s.Secret != "" {
 			return true

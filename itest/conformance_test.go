@@ -298,6 +298,7 @@ var readmeTests = map[string][]string{
 	"Backups of that":       {"TestDamagedState", "TestWhatIsLostAtTheEndIsListed"},
 	"From Go":               {"TestExplainIsWhatIsHeard", "TestAnotherKindOfClient"},
 	"RCON":                  {"TestRCON", "TestRCONIsOffByDefault", "TestNobodyCommandsWithoutThePassword", "TestGuessesAreSlow"},
+	"Rooms":                 {"TestRoomsOnThePort", "TestRoomsWithAnotherClient"},
 	"Watching it":           {"TestAnswers", "TestLog", "TestWhoMaySee", "TestUndecoded"},
 }
 

@@ -49,6 +49,7 @@ type parts struct {
 	server      *proxy.Server
 	inviter     *invite.Inviter
 	sockets     *upgrade.Handler
+	play        *play
 	gateway     *voice.Gateway
 	names       *voice.Names
 	store       *store.Store
@@ -98,13 +99,14 @@ func (n *Network) assemble(ln, remote net.Listener, on *store.Store, state *voic
 		Count: p.turned.voice,
 		Log:   n.log.With("room", "upgrade"),
 	})
+	p.play = newPlay(sweeper, p.sockets.Failures(), p.turned, n.log.With("room", "rooms"))
 	p.pages = admin.New(nil, func() admin.Health { return n.health(p) })
 	n.export(p, failures)
 	p.front = front.New(n.certs.Challenge(p.routes()), n.log.With("room", "http"))
 	p.visitors = newVisitors(p.front.Trusts, p.turned.http)
 	p.web = newWeb(p.front, p.visitors, n.log.With("room", "http"))
 	p.ending = ending{
-		log: n.log, sockets: p.sockets, port: p.port, voice: p.gateway, players: p.server, web: web{p.web},
+		log: n.log, sockets: p.sockets, rooms: p.play, port: p.port, voice: p.gateway, players: p.server, web: web{p.web},
 		commands: n.controller, limbo: n.builtin, sweeper: sweeper, store: on,
 	}
 	if remote != nil {
@@ -113,6 +115,7 @@ func (n *Network) assemble(ln, remote net.Listener, on *store.Store, state *voic
 		p.ending.remote = p.remote
 	}
 	exportRemote(p.pages, p.remote)
+	exportRooms(p.pages, p.play.stats)
 	n.parts = p
 	n.reloading.Lock()
 	n.apply(n.now)
@@ -198,6 +201,11 @@ type ending struct {
 		Stop() // refuses new ones
 		Wait()
 	}
+	rooms interface {
+		Stop() // refuses new ones
+		close()
+		Wait()
+	}
 	port  io.Closer
 	voice interface {
 		Freeze()
@@ -228,12 +236,14 @@ func (e *ending) stop(ctx context.Context, farewell string) error {
 	}
 	e.stopping.Store(true)
 	e.sockets.Stop()
+	e.rooms.Stop()
 	e.port.Close()
 	e.voice.Freeze()
 	var all sync.WaitGroup
 	all.Go(func() { report("voice", e.voice.Close(ctx)) })
 	all.Go(func() { report("players", e.players.Shutdown(ctx, farewell)) })
 	all.Go(func() { report("http", e.web.stop(ctx)) })
+	all.Go(e.rooms.close)
 	if e.remote != nil {
 		all.Go(e.remote.Stop)
 	}
@@ -241,6 +251,7 @@ func (e *ending) stop(ctx context.Context, farewell string) error {
 	e.commands.close()
 	report("limbo", e.limbo.Close())
 	e.sockets.Wait()
+	e.rooms.Wait()
 	e.sweeper.Close()
 	e.serving.Wait()
 	err := e.store.Close(ctx)

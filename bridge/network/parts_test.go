@@ -61,7 +61,7 @@ func (e endedRemote) Stop() { e.note(e.name) }
 func endingOf(e *ended) *ending {
 	part := func(name string) endedPart { return endedPart{e, name} }
 	return &ending{
-		log: slog.New(slog.DiscardHandler), sockets: part("sockets"), port: part("port"), voice: endedGateway{part("voice")},
+		log: slog.New(slog.DiscardHandler), sockets: part("sockets"), rooms: part("rooms"), port: part("port"), voice: endedGateway{part("voice")},
 		players: part("players"), web: part("web"), remote: endedRemote{part("rcon")}, commands: part("commands"), limbo: part("limbo"),
 		sweeper: endedSweeper{part("sweeper")}, store: endedGateway{part("store")},
 	}
@@ -74,7 +74,7 @@ func TestStoppingHasAnOrder(t *testing.T) {
 		slow := make(chan struct{})
 		lost := errors.New("lost")
 		e := &ended{
-			wait: map[string]<-chan struct{}{"voice": slow, "players": slow, "web": slow, "rcon": slow},
+			wait: map[string]<-chan struct{}{"voice": slow, "players": slow, "web": slow, "rcon": slow, "rooms": slow},
 			err:  map[string]error{"voice": errors.New("late"), "store": lost},
 		}
 		end := endingOf(e)
@@ -85,7 +85,7 @@ func TestStoppingHasAnOrder(t *testing.T) {
 		if !end.stopping.Load() {
 			t.Error("/healthz does not say it")
 		}
-		for _, what := range []string{"voice", "players", "web", "rcon"} {
+		for _, what := range []string{"voice", "players", "web", "rcon", "rooms"} {
 			if !slices.Contains(e.order, what) {
 				t.Errorf("%s waits for others", what)
 			}
@@ -104,6 +104,9 @@ func TestStoppingHasAnOrder(t *testing.T) {
 			{"commands done", "limbo"},        // commands send players there
 			{"voice done", "sockets gone"},    // it closes them
 			{"sockets gone done", "sweeper"},  // it looks after them
+			{"rooms refused done", "rooms"},   // else somebody enters one that has closed
+			{"rooms done", "rooms gone"},      // it closes them
+			{"rooms gone done", "sweeper"},    // it looks after them
 			{"commands done", "store"},        // they mute
 			{"voice done", "store"},           // it stores
 			{"players done", "store"},         // names

@@ -43,6 +43,7 @@ type settings struct {
 	prefix   string         // of the path in it
 	visitors int            // HTTP connections at once
 	password string         // of RCON
+	rooms    configs.Rooms
 	invite   invite.Terms
 	origins  []string
 	proxy    proxy.Settings
@@ -89,6 +90,7 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s.fronts, _ = configs.Prefixes(l.HTTPProxies)
 	s.visitors = l.Limits.HTTP
 	s.password = string(l.RCON.Password)
+	s.rooms = l.Rooms
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
 	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
 	return s, errors.Join(all...)
@@ -272,6 +274,8 @@ func (n *Network) apply(s *settings) {
 	p.voicePath.Store(&s.prefix)
 	p.server.Apply(s.compiled)
 	p.sockets.SetOrigins(s.origins)
+	p.play.door.SetOrigins(s.origins)
+	p.play.set(s.rooms)
 	p.voiceOn.Store(!s.invite.Off)
 	n.world.Sights().SetRules(s.sights, s.sight)
 	v := &s.voice

@@ -32,6 +32,8 @@ const somebody, other = "853c80ef-3c37-49fd-aa49-938b674adae6", "4566e69f-c907-4
 
 const server, region = "SERVERS={a: {address: '127.0.0.1:1'}}", "VOICE_REGIONS={r: {world: w, from: [0, 0, 0], to: [1, 1, 1], range: 5}}"
 
+const room = "ROOMS_DECLARED={a: {capacity: 5}}"
+
 // live has a sample for every key that a reload puts in force. A key of a list or map is written with a star.
 var live = map[string]sample{
 	"online": {"", "ONLINE=false"}, "session-server": {"", "SESSION_SERVER=http://127.0.0.1:1"},
@@ -120,6 +122,8 @@ var live = map[string]sample{
 	"tls.self-signed":        {"", "TLS_SELF_SIGNED=true"},
 	"proxy-protocol.trusted": {"", "PROXY_PROTOCOL_TRUSTED=[127.0.0.1]"}, "proxy-protocol.required": {"PROXY_PROTOCOL_TRUSTED=[127.0.0.1]", "PROXY_PROTOCOL_REQUIRED=true"},
 	"admin.networks": {"", "ADMIN_NETWORKS=[10.0.0.0/8]"}, "admin.hosts": {"", "ADMIN_HOSTS=[a.b]"}, "http-proxies": {"", "HTTP_PROXIES=[127.0.0.1]"},
+	"rooms.declared": {"", room}, "rooms.declared.*.capacity": {room, "ROOMS_DECLARED={a: {capacity: 7}}"},
+	"rooms.declared.*.token": {room, "ROOMS_DECLARED={a: {token: a}}"}, "rooms.declared.*.token-file": {room, "ROOMS_DECLARED={a: {token-file: DIR/secret}}"},
 	"rcon.password": {"", "RCON_PASSWORD=a"}, "rcon.password-file": {"", "RCON_PASSWORD_FILE=DIR/secret"},
 	"compression.threshold": {"", "COMPRESSION_THRESHOLD=7"}, "compression.level": {"", "COMPRESSION_LEVEL=7"},
 	"limits.connections.per-second": {"", "LIMITS_CONNECTIONS_PER_SECOND=7"}, "limits.connections.burst": {"", "LIMITS_CONNECTIONS_BURST=7"},

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/earshot-mc/earshot/bridge/rooms/serve"
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/limit"
@@ -121,7 +122,12 @@ func (p *parts) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("/healthz", p.pages.Healthz())
 	mux.Handle("/metrics", p.pages.Metrics())
+	mux.Handle(serve.Path, p.play.door)
+	mux.Handle(serve.SpecPath, serve.Spec())
 	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
+		if p.play.serves(*p.voicePath.Load(), w, q) {
+			return
+		}
 		// A reverse proxy may cut the path of voice.public-url off, or pass it on.
 		if q.URL.Path != upgrade.Path && q.URL.Path != *p.voicePath.Load()+upgrade.Path || !p.voiceOn.Load() {
 			http.NotFound(w, q)

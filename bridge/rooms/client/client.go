@@ -93,7 +93,7 @@ var (
 	ErrAway = errors.New("client: not in the room at the moment")
 )
 
-// RefusedError says that the room wants no more of us: it sent an error, or has removed us.
+// RefusedError says that the room wants no more of us: it sent an error, has removed us, or its server does not let us in.
 type RefusedError struct{ Message string }
 
 // Error implements error.
@@ -104,7 +104,7 @@ type Client struct {
 	conf Config
 	stop context.CancelFunc
 	done chan struct{}
-	in   chan struct{} // closed once we are in for the first time
+	in   chan struct{} // closed once there is something to show
 
 	mu       sync.Mutex // guards these
 	err      error      // why it is over
@@ -130,8 +130,8 @@ type timed[T any] struct {
 	till time.Time
 }
 
-// Join comes into a room, and stays there until ctx ends, or [Client.Leave] or the room ends it. It returns once it is
-// in.
+// Join comes into a room, and stays there until ctx ends, or [Client.Leave] or the room ends it. It returns once it is in and
+// has a state to show.
 func Join(ctx context.Context, conf Config) (*Client, error) {
 	if conf.Grace <= 0 {
 		conf.Grace = frame.GraceMs * time.Millisecond
@@ -236,6 +236,9 @@ func (c *Client) entered() *Welcome {
 // attempt runs one transport, from its join to its end.
 func (c *Client) attempt(ctx context.Context) (retry, error) {
 	t, err := c.conf.Dial(ctx)
+	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+		return never, err
+	}
 	if err != nil {
 		return back, err
 	}
@@ -335,13 +338,9 @@ func (c *Client) apply(t Transport, b []byte, token, refused string) (left bool,
 		}
 		w := &Welcome{ID: str(o, "id"), Capacity: num(o, "capacity"), Resumed: token != "", Fields: o}
 		c.mu.Lock()
-		first := c.welcome == nil
 		c.welcome, c.token, c.seq, c.out = w, str(o, "resume"), num(o, "sequence"), t
 		c.roster = &Roster{}
 		c.mu.Unlock()
-		if first {
-			close(c.in)
-		}
 		if c.conf.OnWelcome != nil {
 			c.conf.OnWelcome(w)
 		}
@@ -412,6 +411,9 @@ func (c *Client) show(s *state.Snapshot, r state.Result) {
 		return
 	}
 	c.mu.Lock()
+	if c.shown == nil {
+		defer close(c.in)
+	}
 	c.shown = s
 	c.unacked = s.Tick
 	switch {
@@ -482,7 +484,7 @@ func float(o state.Object, key string) float64 { v, _ := o.Get(key); return v.Fl
 // Welcome returns the room's last greeting.
 func (c *Client) Welcome() *Welcome { return c.entered() }
 
-// Shown returns the state that is shown; nil: there is none yet.
+// Shown returns the state that is shown.
 func (c *Client) Shown() *state.Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -32,6 +32,9 @@ func WebSocket(url string, dialer ws.Dialer) func(context.Context) (Transport, e
 	}
 	return func(ctx context.Context) (Transport, error) {
 		conn, br, _, err := dialer.Dial(ctx, url)
+		if status := ws.StatusError(0); errors.As(err, &status) && status >= 400 && status < 500 && status != 429 {
+			return nil, &RefusedError{fmt.Sprintf("HTTP status %d", int(status))} // and will not change its mind
+		}
 		if err != nil {
 			return nil, fmt.Errorf("connect to the room: %w", err)
 		}
