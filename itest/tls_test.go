@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // secured asks /healthz under a name over https, and returns the certificate.
@@ -42,14 +43,10 @@ func TestCertificateForTrials(t *testing.T) {
 	p.write(settings + "tls: {self-signed: true}\n")
 	roots := x509.NewCertPool()
 	file := filepath.Join(p.dir, "tls", "self-signed.pem")
-	for end := time.Now().Add(peer.Patience); ; time.Sleep(20 * time.Millisecond) {
-		if b, err := os.ReadFile(file); err == nil && roots.AppendCertsFromPEM(b) {
-			break
-		}
-		if time.Now().After(end) {
-			t.Fatal("no certificate in ", file)
-		}
-	}
+	testkit.Until(t, "a certificate in "+file, func() bool {
+		b, err := os.ReadFile(file)
+		return err == nil && roots.AppendCertsFromPEM(b)
+	})
 	var first *x509.Certificate
 	for end := time.Now().Add(peer.Patience); first == nil; time.Sleep(20 * time.Millisecond) {
 		var err error
@@ -82,11 +79,7 @@ func TestCertificateFromAnAuthority(t *testing.T) {
 	a.Refuses.Store(true)
 	p.write(fmt.Sprintf("online: false\ntls: {acme: {hosts: [play.example.net], directory: %q, root-ca: %q}}\n", a.URL, a.RootCA))
 	p.run()
-	for end := time.Now().Add(peer.Patience); !strings.Contains(p.log.String(), "port 80 or 443"); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the log does not say that there is no certificate")
-		}
-	}
+	p.says(1, "port 80 or 443")
 	if res, err := http.Get("http://" + p.addr + "/healthz"); err != nil || res.StatusCode != 200 {
 		t.Error("plain http, meanwhile:", err)
 	} else {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/earshot-mc/earshot/bridge/commands"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/proxy/backend"
 	"github.com/earshot-mc/earshot/proxy/frame"
 	"github.com/earshot-mc/earshot/proxy/limbo"
@@ -222,11 +223,7 @@ func TestLimits(t *testing.T) {
 			t.Errorf("ping %d: %v", i, err)
 		}
 	}
-	for end := time.Now().Add(10 * time.Second); server.Counters().Ended(session.EndThrottled) != 1; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d throttled, want 1", server.Counters().Ended(session.EndThrottled))
-		}
-	}
+	testkit.Until(t, "one to be throttled", func() bool { return server.Counters().Ended(session.EndThrottled) == 1 })
 }
 
 // TestApply: other settings count for the next ping, the next login and the next way of whoever is there already.

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/handshake/caps"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -230,10 +231,8 @@ func TestPermissions(t *testing.T) {
 	set(a, Open&^Speak)
 	waitWhy := func(from, to *client, want route.Verdict) {
 		t.Helper()
-		for deadline := time.Now().Add(patience); s.why(from, to).Verdict != want; {
-			if time.Now().After(deadline) {
-				t.Fatal(s.why(from, to))
-			}
+		if !testkit.Wait(patience, func() bool { return s.why(from, to).Verdict == want }) {
+			t.Fatal(s.why(from, to))
 		}
 	}
 	waitWhy(a, b, route.MayNotSpeak)
@@ -457,10 +456,8 @@ func TestDeclared(t *testing.T) {
 	a.unheard(c, b)
 	s.gw.Unmute(a.player.ID)
 	c.player.Hide(a.player.ID)
-	for deadline := time.Now().Add(patience); s.why(a, c).Verdict != route.Hidden; {
-		if time.Now().After(deadline) {
-			t.Fatal(s.why(a, c))
-		}
+	if !testkit.Wait(patience, func() bool { return s.why(a, c).Verdict == route.Hidden }) {
+		t.Fatal(s.why(a, c))
 	}
 	a.unheard(c, b)
 	a.heardBy(b, "the others keep their radio", far)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // TestVisitors: HTTP connections have a bound in all and for a network, and the one unused for the longest goes; a
@@ -59,10 +61,8 @@ func TestVisitors(t *testing.T) {
 	}
 	now := func(n int) {
 		t.Helper()
-		for end := time.Now().Add(20 * time.Second); v.places.Now() != n; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d connections, want %d", v.places.Now(), n)
-			}
+		if !testkit.Wait(testkit.Patience, func() bool { return v.places.Now() == n }) {
+			t.Fatalf("%d connections, want %d", v.places.Now(), n)
 		}
 	}
 	for range 5 { // these are voice sockets

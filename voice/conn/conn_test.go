@@ -20,6 +20,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/group"
 	"github.com/earshot-mc/earshot/voice/hub"
@@ -311,14 +312,10 @@ func crowd(t testing.TB, n int, c caps.Set) *bench {
 func (b *bench) reaches(n int) {
 	b.t.Helper()
 	mic := route.NewSource(&b.who[0].Member)
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if heard, _ := mic.Send(b.cfg.Hub.Table(), 1, 0, speech); heard == n {
-			break
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("not heard by %d", n)
-		}
-	}
+	testkit.Until(b.t, fmt.Sprintf("%d to hear", n), func() bool {
+		heard, _ := mic.Send(b.cfg.Hub.Table(), 1, 0, speech)
+		return heard == n
+	})
 	time.Sleep(50 * time.Millisecond) // the last turns are over
 }
 
