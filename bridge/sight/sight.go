@@ -205,8 +205,7 @@ type seat struct {
 	world   string    // where it is by all that is known
 	told    string    // as the server has named that to the client
 	loginAt time.Time
-	movedAt time.Time     // of the last login, respawn or teleport
-	sent    time.Duration // when somebody was last sent its body, since the server is known; 0: never
+	movedAt time.Time // of the last login, respawn or teleport
 
 	dead, spectator  bool
 	had              bool  // it was sent a player's body in this server's time
@@ -226,7 +225,6 @@ type seat struct {
 
 	// Whether it is in the server's list of this name.
 	dirty, doubting, settling, suspected, lopsided, parting bool
-	latest                                                  uint16 // slot of who was sent its body then
 
 	entries        set // by the server's list of UUIDs
 	entryOf        set // by slot: players with an entry
@@ -243,6 +241,15 @@ type seat struct {
 	knewAt         time.Time     // when
 	bare           time.Duration // since when some have its body and no entry, from when the server is known; 0: nobody
 }
+
+// sending is a body that somebody was sent: of whom and to whom, by slots, and when, in beats since the server is known,
+// modulo 2^16.
+type sending struct{ of, to, at uint16 }
+
+const (
+	sendings = 2048 // at most, that are remembered
+	beat     = 10 * time.Millisecond
+)
 
 // body is an entity that is a player by the UUID alone, or was one in a former stay.
 type body struct {
@@ -385,6 +392,8 @@ type server struct {
 	byNumber int // how many seats have clients that know of no names
 	recent   []sighting
 	oldest   int
+	sent     []sending
+	first    int // of sent
 
 	// Seats that a turn has to look at, each with a mark that it is there. One may have left.
 	dirty     []*seat // their rows have changed
@@ -996,6 +1005,7 @@ func (v *server) now() time.Time { return v.born.Add(time.Since(v.born)) }
 
 // since returns a time as a duration since the server is known, never 0, in a third of the memory.
 func (v *server) since(t time.Time) time.Duration { return max(t.Sub(v.born), 1) }
+func (v *server) beat(t time.Time) uint16         { return uint16(v.since(t) / beat) }
 
 // mark has a turn work out a player's row.
 func (v *server) mark(q *seat) {
@@ -1283,7 +1293,11 @@ func (v *server) spawned(l *seat, id int32, u uuid.UUID, x, y, z float64, live b
 	known := l.hasBody(t.slot)
 	if e == t {
 		l.bodies.add(t.slot)
-		t.latest, t.sent = uint16(l.slot), v.since(now)
+		if x := (sending{uint16(t.slot), uint16(l.slot), v.beat(now)}); len(v.sent) < sendings {
+			v.sent = append(v.sent, x)
+		} else {
+			v.sent[v.first], v.first = x, (v.first+1)%sendings
+		}
 	} else if i, ok := l.oddly(id); !ok {
 		l.odd = slices.Insert(l.odd, i, body{id, uint16(t.slot), t.stay})
 	}
@@ -1447,7 +1461,16 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 		left(int(b.slot))
 	}
 	q.stay++
-	if l := v.seats[q.latest]; world != "" && l != nil && q.sent > 0 && v.since(now)-q.sent <= ahead {
+	for i := range v.sent {
+		x := v.sent[(v.first+len(v.sent)-1-i)%len(v.sent)] // the last ones first
+		const late = 10                                    // whoever has waited for the lock has an older clock
+		if world == "" || v.beat(now)-x.at+late > uint16(ahead/beat)+late {
+			break
+		}
+		l := v.seats[x.to]
+		if int(x.of) != q.slot || l == nil {
+			continue
+		}
 		if i, ok := l.oddly(q.e); ok && int(l.odd[i].slot) == q.slot { // it may well be the body in this world
 			l.odd = slices.Delete(l.odd, i, i+1)
 			l.bodies.add(q.slot)

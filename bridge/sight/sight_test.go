@@ -289,6 +289,35 @@ func TestBodyAheadOfARespawn(t *testing.T) {
 	}
 }
 
+// Whoever has such a body knows of it: here several who are not seen and have clients that are told no names of worlds, who
+// learn from it where they are themselves.
+func TestBodyAheadOfARespawnForSeveral(t *testing.T) {
+	bubble(t, func(s *crowd) {
+		ann := s.connect("Ann")
+		ann.enter("main", ann.P)
+		ann.Login(ann.e, "minecraft:overworld", 0)
+		var all []*player
+		for i := range 12 {
+			p := s.connect(fmt.Sprint("p", i))
+			p.ByNumber = true
+			p.enter("main", p.P)
+			p.Login(p.e, "minecraft:overworld", 0)
+			p.Show(ann.s)
+			all = append(all, p)
+		}
+		s.pass(2 * time.Second)
+		for _, p := range all {
+			p.body(ann)
+		}
+		ann.Respawn("minecraft:resource", 0)
+		s.pass(700 * time.Millisecond)
+		for _, p := range all {
+			s.want(p, ann, true)
+		}
+		s.consistent()
+	})
+}
+
 // Acceptance 20: a thousand sessions with all entries and 60 bodies each are below 2 MB, a body event below 1 µs.
 func TestVisibility20Memory(t *testing.T) {
 	before := heap()
