@@ -193,6 +193,10 @@ func TestConformance(t *testing.T) {
 			"Named speakers", "Soundboard", "Groups", "Server mute", "Whispering and shouting", "Declared voices",
 			"What the protocol leaves open",
 		}},
+		"bridge/rooms/CONFORMANCE.md": {70, []string{
+			"Frames", "Joining", "Coming back", "The clock", "States", "Binary states", "Acknowledgements", "Talking", "Moderation",
+			"Shapes", "What the protocol leaves open",
+		}},
 		"proxy/CONFORMANCE.md": {130, []string{
 			"Known faults of proxies", "Packets and versions", "Coming in", "Configuration and play", "Servers", "Switching", "Players",
 			"Commands and chat", "Plugin messages", "Strangers and bounds", "Fallback and health", "Hosts",

@@ -460,9 +460,10 @@ func TestRooms06Rate(t *testing.T) {
 		steady.mute = true
 		tick := time.NewTicker(time.Second / 120)
 		defer tick.Stop()
-		for range 120 * 3 {
+		for range 120 * 60 {
 			<-tick.C
-			steady.send(`{"type":"nothing"}`)
+			steady.read()
+			steady.send(`{"type":"nothing","ack":%d}`, steady.shown.Tick)
 			steady.got = nil
 		}
 		if steady.take(); steady.ended != nil {
