@@ -44,6 +44,12 @@ func TestRoomsOnThePort(t *testing.T) {
 			t.Errorf("%s without a token: %v", rest, err)
 		}
 	}
+	// A room's token opens no voice, and the other way round.
+	for path, want := range map[string]int{"/voice?token=a+token+that+is+long&uuid=" + offlineID("Ann").String(): 401, "/play/board?token=" + strings.Repeat("A", 43): 401} {
+		if got := askedFor(t, p.addr, path); got != want {
+			t.Errorf("%s: status %d, want %d", path, got, want)
+		}
+	}
 	a, err := join("board?token=a+token+that+is+long", "Ann")
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +76,7 @@ func TestRoomsOnThePort(t *testing.T) {
 	}
 	p.counts("earshot_rooms", 2)
 	p.counts("earshot_rooms_peers", 2)
-	p.counts(`earshot_rooms_sockets_refused_total{reason="token"}`, 1)
+	p.counts(`earshot_rooms_sockets_refused_total{reason="token"}`, 2)
 	p.says(1, "turned away: a room's socket with a token that is not valid")
 	resp, err := http.Get("http://" + p.addr + "/spec/rooms-protocol.json")
 	if err != nil {
@@ -98,6 +104,20 @@ func TestRoomsOnThePort(t *testing.T) {
 	if s := string(frame.SpecFile); !strings.Contains(s, "Host closed the room") {
 		t.Error(s)
 	}
+}
+
+// askedFor asks for a WebSocket and returns the status of the answer.
+func askedFor(t *testing.T, addr, path string) int {
+	t.Helper()
+	conn := dial(t, addr, "")
+	defer conn.Close()
+	write(t, conn, []byte("GET "+path+" HTTP/1.1\r\nHost: "+addr+"\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"))
+	r, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Body.Close()
+	return r.StatusCode
 }
 
 // TestRoomsWithAnotherClient: a client that was written from the protocol's document, with none of our code, plays through

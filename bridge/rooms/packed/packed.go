@@ -129,10 +129,13 @@ func (t *Table) read(o state.Object, r *row) bool {
 	k := 0
 	for i := range o {
 		m := &o[i]
-		for k < len(t.byKey) && t.Fields[t.byKey[k]].Key < m.Key {
+		for k < len(t.byKey) && t.Fields[t.byKey[k]].Key != m.Key {
+			if t.Fields[t.byKey[k]].Key > m.Key {
+				return false
+			}
 			k++
 		}
-		if k == len(t.byKey) || t.Fields[t.byKey[k]].Key != m.Key {
+		if k == len(t.byKey) {
 			return false
 		}
 		at := t.byKey[k]
