@@ -173,14 +173,17 @@ func TestCommentsReadAtOnce(t *testing.T) {
 
 	n = 0
 	sources(t, func(path, text string) {
+		if path == "voice/web/src/text/de.ts" {
+			return
+		}
 		n++
 		for i, line := range strings.Split(text, "\n") {
 			if s := stumble(line, false); s != "" {
 				t.Errorf("%s:%d: %s", path, i+1, s)
 			}
 		}
-	}, ".md", ".yml")
-	if n < 5 {
+	}, ".md", ".yml", ".ts", ".tsx", ".js")
+	if n < 40 {
 		t.Errorf("only %d other files were read", n)
 	}
 }

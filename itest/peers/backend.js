@@ -255,7 +255,7 @@ function kick (c, reason) {
 // ---- who is shown to whom
 
 let perWorld = false // lists have those of one's own world alone, as a plugin makes them
-const vanished = new Map() // name -> names of those from whom, or undefined for all
+const vanished = new Map() // name -> names of the players it is hidden from, or undefined for all
 const unseen = (to, p) => vanished.has(p.username) && (vanished.get(p.username) ?? [to.username]).includes(to.username)
 
 // enlist puts p onto somebody's list, or takes them off, as it should be.

@@ -10,7 +10,7 @@ const text = (f: string): string => readFileSync(join(src, f), 'utf8');
 const imports = (f: string): string[] => [...text(f).matchAll(/(?:^import.*from |\} from |import\(|^import |new URL\((?=.*import\.meta))'([^']+)'/gm)].map((m) => m[1]!);
 const folder = (f: string): string => (f.includes('/') ? f.split('/')[0]! : '');
 
-// What a folder may know besides itself.
+// What a folder may know in addition to itself.
 const rooms: Record<string, string[]> = {protocol: [], text: [], sound: ['protocol'], state: ['protocol', 'sound', 'text'], views: ['protocol', 'sound', 'state', 'text'], style: [], '': ['state', 'views', 'style']};
 // Outside libraries, and who may have them: signals live in the state only.
 const doors: Record<string, string[]> = {'@preact/signals': ['state', 'views'], preact: ['views', ''], 'preact/hooks': ['views']};

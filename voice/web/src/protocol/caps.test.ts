@@ -16,7 +16,7 @@ test('tokens are read in their order and nothing else', () => {
   expect(fromToken(base)).toEqual(none);
 });
 
-// The words and headers are those of the Go table, in its order.
+// The words and headers come from the Go table, in its order.
 test('the words are those of the server', () => {
   const go = readFileSync(new URL('../../../../handshake/caps/caps.go', import.meta.url), 'utf8');
   const rows = [...go.matchAll(/\{"(X-SocketSVC-[\w-]+)", "([\w-]+)",/g)];

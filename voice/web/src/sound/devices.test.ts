@@ -73,7 +73,7 @@ describe('the output by its clock', () => {
     expect(w.look(0, 'interrupted', 1000)).toBe('tap');
   });
 
-  test('a page that slept measures anew', () => {
+  test('a page that slept measures again', () => {
     const w = new OutputWatch();
     w.look(0, 'running', 0);
     expect(w.look(0.1, 'running', 60_000)).toBe('fine');

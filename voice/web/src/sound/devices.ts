@@ -8,7 +8,7 @@ export interface Device {
 /** Wish is the device that somebody chose once; by label too, for browsers give new ids when cookies go. Null is the system's. */
 export type Wish = Device | null;
 
-/** choose finds the wished device among those that are there; empty is the system's default. Never by `exact`: that fails when it is gone. */
+/** choose finds the wished device among the present ones; empty is the system's default. Never by `exact`: that fails when it is gone. */
 export function choose(wish: Wish, there: readonly Device[]): string {
   if (!wish) return '';
   const same = there.find((d) => d.id === wish.id) ?? (wish.label ? there.find((d) => d.label === wish.label) : undefined);

@@ -12,7 +12,7 @@ export interface Verdict {
   key: string;
   missing: number; // frames to conceal before it
   begins: boolean; // nothing before it was late
-  fresh: boolean; // the decoder begins anew
+  fresh: boolean; // the decoder starts again
 }
 
 interface Source {

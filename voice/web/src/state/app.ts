@@ -386,7 +386,7 @@ export class App {
       }
     });
     if (c.state === 'on' && before !== 'on') {
-      batch(() => { // what this connection will not say anew
+      batch(() => { // what this connection will not say again
         if (!caps.page) this.near.value = null;
         if (!caps.pose) this.pose.value = null;
         if (!caps.groups) this.groups.value = null;
@@ -423,7 +423,7 @@ export class App {
     });
   }
 
-  /** forgetRights drops what holds no longer than its connection. Who was near stays in sight until the next one says anew. */
+  /** forgetRights drops what holds no longer than its connection. Who was near stays in sight until the next one says who is. */
   private forgetRights(): void {
     batch(() => {
       this.mute.value = {kind: 0, until: null, reason: ''};

@@ -5,7 +5,7 @@ import {Icon} from './icons.tsx';
 import {Button, Check, Dialog, Name, useApp} from './parts.tsx';
 import {Sigil} from './sigil.tsx';
 
-/** Group is the own group with its members, or the list of those that can be joined. */
+/** Group is the own group with its members, or the list of groups to join. */
 export function Group() {
   const app = useApp();
   const g = app.groups.value, own = app.ownGroup.value;

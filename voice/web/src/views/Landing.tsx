@@ -3,7 +3,7 @@ import {Text, useApp} from './parts.tsx';
 import {Screen} from './Frame.tsx';
 import {Icon} from './icons.tsx';
 
-/** Landing is for whoever has no session: how to get one, and the box for a code. */
+/** Landing is for people without a session: how to get one, and the box for a code. */
 export function Landing() {
   const app = useApp();
   const error = app.entry.value.error, about = app.about.value;
