@@ -35,7 +35,7 @@ func (r DeclaredRoom) Peers() int {
 	return r.Capacity
 }
 
-// checkRooms checks which rooms there are.
+// checkRooms checks the declared rooms.
 func (l *Loaded) checkRooms(p *problems) {
 	for _, key := range slices.Sorted(maps.Keys(l.Rooms.Declared)) {
 		r, at := l.Rooms.Declared[key], "rooms.declared."+key

@@ -19,8 +19,8 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms/state"
 )
 
-// TestRoomsOnThePort: a declared room is at /play/ on the port, for whoever has its token; a reload takes it away, and what
-// happens is counted and logged.
+// TestRoomsOnThePort: a declared room is at /play/ on the port, for everybody who has its token; a reload takes it
+// away, and what happens is counted and logged.
 func TestRoomsOnThePort(t *testing.T) {
 	p := newProgram(t, "")
 	if err := os.WriteFile(filepath.Join(p.dir, "board.token"), []byte("a token that is long\n"), 0o600); err != nil {
@@ -120,8 +120,8 @@ func askedFor(t *testing.T, addr, path string) int {
 	return r.StatusCode
 }
 
-// TestRoomsWithAnotherClient: a client that was written from the protocol's document, with none of our code, plays through
-// what that promises.
+// TestRoomsWithAnotherClient: a client that was written from the protocol's document, without our code, plays through
+// all that the document promises.
 func TestRoomsWithAnotherClient(t *testing.T) {
 	p := start(t, "online: false\nrooms: {declared: {board: {capacity: 50}}}\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)

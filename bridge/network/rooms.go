@@ -14,14 +14,14 @@ import (
 	"github.com/earshot-mc/earshot/handshake/socket"
 )
 
-// play is the rooms and the door to them.
+// play has the rooms and the door to them.
 type play struct {
 	door   *serve.Handler
 	relays *relay.Rooms
 	stats  *rooms.Stats
 }
 
-// newPlay puts it together. failures are those of the addresses at the voice door.
+// newPlay makes the door and no rooms. failures counts the failures of addresses, and is shared with the voice door.
 func newPlay(sweeper *socket.Sweeper, failures *front.Failures, t *turned, log *slog.Logger) *play {
 	p := &play{stats: rooms.NewStats()}
 	p.relays = relay.NewRooms(rooms.Config{Stats: p.stats, Log: log})
@@ -29,7 +29,7 @@ func newPlay(sweeper *socket.Sweeper, failures *front.Failures, t *turned, log *
 	return p
 }
 
-// set has there be the rooms of a configuration.
+// set opens and closes rooms as a configuration says.
 func (p *play) set(c configs.Rooms) {
 	want := map[string]relay.Room{}
 	for key, r := range c.Declared {
@@ -38,16 +38,16 @@ func (p *play) set(c configs.Rooms) {
 	p.relays.Set(want)
 }
 
-// Stop lets nobody in any more.
+// Stop lets in nobody else.
 func (p *play) Stop() { p.door.Stop() }
 
 // close sends everybody away.
 func (p *play) close() { p.relays.Close() }
 
-// Wait waits until they are gone.
+// Wait waits until all are gone.
 func (p *play) Wait() { p.door.Wait() }
 
-// serves reports whether a path is that of a room, below the path of voice.public-url or not, and answers it.
+// serves reports whether a path is a room's, below the path of voice.public-url or not, and answers it.
 func (p *play) serves(prefix string, w http.ResponseWriter, q *http.Request) bool {
 	rest, ok := strings.CutPrefix(q.URL.Path, prefix)
 	if !ok || prefix == "" || !strings.HasPrefix(rest, serve.Path) {
@@ -57,7 +57,7 @@ func (p *play) serves(prefix string, w http.ResponseWriter, q *http.Request) boo
 	return true
 }
 
-// exportRooms adds what rooms count to /metrics.
+// exportRooms adds the counts of rooms to /metrics.
 func exportRooms(a *admin.Admin, s *rooms.Stats) {
 	a.Gauge("earshot_rooms", "Rooms that are open.", func() float64 { return float64(s.Rooms.Load()) })
 	a.Gauge("earshot_rooms_peers", "Transports in rooms, those included that have not joined yet.", func() float64 { return float64(s.Peers.Load()) })

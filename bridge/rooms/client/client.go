@@ -93,7 +93,8 @@ var (
 	ErrAway = errors.New("client: not in the room at the moment")
 )
 
-// RefusedError says that the room wants no more of us: it sent an error, has removed us, or its server does not let us in.
+// RefusedError says that the room wants no more of us: it sent an error, has removed us, or its server does not let us
+// in.
 type RefusedError struct{ Message string }
 
 // Error implements error.
@@ -130,8 +131,8 @@ type timed[T any] struct {
 	till time.Time
 }
 
-// Join comes into a room, and stays there until ctx ends, or [Client.Leave] or the room ends it. It returns once it is in and
-// has a state to show.
+// Join comes into a room, and stays there until ctx ends, or [Client.Leave] or the room ends it. It returns once it is
+// in and has a state to show.
 func Join(ctx context.Context, conf Config) (*Client, error) {
 	if conf.Grace <= 0 {
 		conf.Grace = frame.GraceMs * time.Millisecond

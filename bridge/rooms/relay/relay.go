@@ -1,5 +1,5 @@
-// Package relay is a game of no rules: peers of a room publish what they like, and everybody sees it. It is for companion
-// apps that share a little state.
+// Package relay is a game without rules: the peers of a room publish what they like, and everybody sees it. It is for
+// companion apps that share a little state.
 package relay
 
 import (
@@ -16,7 +16,7 @@ const (
 	MaxDepth = 8        // of objects and lists in each other
 )
 
-// The refusals of commands, which end the transport of who gives them.
+// Refusals of commands, which end the transport that they came from.
 const (
 	ErrCommand = rooms.Refusal("A relay room knows publish and publishRoom")
 	ErrState   = rooms.Refusal("publish needs an object named state")
@@ -40,7 +40,7 @@ func New(capacity int) *Relay {
 	return r
 }
 
-// SetCapacity changes how many may be in the room. Nobody is sent away for it. It may be called from any goroutine.
+// SetCapacity changes how many may be in the room. It sends nobody away. Any goroutine may call it.
 func (r *Relay) SetCapacity(n int) { r.capacity.Store(int64(n)) }
 
 // Capacity implements [rooms.Authority].

@@ -59,7 +59,7 @@ func TestPublish(t *testing.T) {
 	}
 }
 
-// TestDeclaredRooms: which there are, who may enter, and what a reload does.
+// TestDeclaredRooms: which rooms there are, who may enter, and what a reload does.
 func TestDeclaredRooms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := NewRooms(rooms.Config{})

@@ -8,13 +8,13 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rooms"
 )
 
-// Room is one that is declared.
+// Room is a declared room.
 type Room struct {
 	Capacity int
 	Token    string // that opens it; empty: it is open to all
 }
 
-// Rooms are relay rooms by their keys. Its methods may be called from any goroutine.
+// Rooms holds relay rooms by their keys. Any goroutine may call its methods.
 type Rooms struct {
 	conf rooms.Config
 
@@ -29,11 +29,11 @@ type declared struct {
 	relay *Relay
 }
 
-// NewRooms returns no rooms, which are to be run in a way.
+// NewRooms returns Rooms that hold no room yet. c says how to run them.
 func NewRooms(c rooms.Config) *Rooms { return &Rooms{conf: c, rooms: map[string]*declared{}} }
 
-// Set has there be these rooms. Those that were there stay as they are, with another capacity or token; all others are
-// closed.
+// Set replaces the declarations. A room that is declared already goes on, with its new capacity and token; all others
+// are closed.
 func (r *Rooms) Set(want map[string]Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Rooms) Set(want map[string]Room) {
 	}
 }
 
-// Enter is for [serve.Config]. Nobody has an identity here: a token opens a room for a whole team.
+// Enter does what [serve.Config] asks of it. Nobody has an identity here: a token opens a room for a whole team.
 func (r *Rooms) Enter(token, key string) (identity string, open func() (*rooms.Hub, error), ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

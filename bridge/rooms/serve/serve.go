@@ -1,5 +1,7 @@
-// Package serve puts rooms on a web server: GET /play/KEY is upgraded to a WebSocket that carries the Rooms protocol. It
-// promises that a refusal by HTTP tells nothing about which rooms there are, and that strangers who do not join are few.
+// Package serve puts rooms on a web server: GET /play/KEY is upgraded to a WebSocket that carries the Rooms protocol.
+//
+// It promises that a refusal by HTTP tells nothing about which rooms there are, and that it keeps few connections of
+// strangers who do not join.
 package serve
 
 import (
@@ -19,7 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 )
 
-// Paths of what is served.
+// The paths that are served.
 const (
 	Path     = "/play/" // and the room's key
 	SpecPath = "/spec/rooms-protocol.json"
@@ -40,9 +42,10 @@ var limits = socket.Limits{Binary: frame.MaxBytes, Text: frame.MaxChars}
 // Config has what a handler needs. All fields but Origins, Failures and Log are required.
 type Config struct {
 	Sweeper *socket.Sweeper
-	// Enter returns who has a token, and the way into a room for them, whose error is a Refusal that they are told. ok is false
-	// where the token is not valid for the room. An empty token is of somebody who shows none, which is always valid, but may
-	// lead nowhere: whether there is such a room is told by open alone, after the upgrade.
+	// Enter returns the identity of a token's owner, and the way into the room for them. An error of open is a
+	// [rooms.Refusal], which they are told. ok is false if the token is not valid for the room. An empty token stands
+	// for somebody who shows none. It is always valid, but may lead nowhere: open alone tells whether there is such a
+	// room, after the upgrade.
 	Enter    func(token, key string) (identity string, open func() (*rooms.Hub, error), ok bool)
 	Count    func(reason string, from netip.Addr)
 	Origins  []string
@@ -50,7 +53,7 @@ type Config struct {
 	Log      *slog.Logger
 }
 
-// The refusals besides those of every door.
+// Refusals in addition to the ones of every door.
 var (
 	badPath  = upgrade.Refusal{Reason: "path", Status: http.StatusNotFound, Text: "a room's address is /play/ and its key"}
 	badToken = upgrade.Refusal{Reason: "token", Status: http.StatusUnauthorized, Text: "the token is not valid for this room"}
@@ -68,7 +71,7 @@ type Handler struct {
 	*upgrade.Door
 	cfg Config
 
-	mu        sync.Mutex // guards these, of transports that have not joined
+	mu        sync.Mutex // guards these counts of transports that have not joined
 	pending   int
 	rooms     map[string]int
 	addresses map[netip.Addr]int
@@ -83,8 +86,8 @@ func New(cfg Config) *Handler {
 	return h
 }
 
-// Key returns the room's key in a path; false: it is none. A key has letters, digits and _ . : - @ = alone, in one spelling,
-// so that there is nothing a reverse proxy decodes.
+// Key returns the room's key in a path; false: there is none. A key has only letters, digits and _ . : - @ =, in one
+// spelling, so that a reverse proxy has nothing to decode.
 func Key(u *url.URL) (string, bool) {
 	key, ok := strings.CutPrefix(u.EscapedPath(), Path)
 	if !ok || key == "" || len(key) > MaxKey || key == "." || key == ".." {
@@ -103,7 +106,7 @@ func Key(u *url.URL) (string, bool) {
 // maxToken bounds what is hashed.
 const maxToken = 256
 
-// Token returns the token of a request, of its header or its query; false: there are several, or one that is none.
+// Token returns the token of a request, from its header or its query; false: there are several, or it is not one.
 func Token(r *http.Request) (token string, ok bool) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -144,7 +147,7 @@ func (h *Handler) admit(r *http.Request) (*upgrade.Guest, *upgrade.Refusal) {
 		return nil, no
 	}
 	done := sync.OnceFunc(func() { h.leave(key, addr) })
-	// What does not come to Accept has not been upgraded, or too late.
+	// A request that does not reach Accept was not upgraded, or too late.
 	timer := time.AfterFunc(2*frame.JoinMs*time.Millisecond, done)
 	return &upgrade.Guest{Name: identity, Limits: limits, Accept: func(ctx context.Context, s *socket.Socket) {
 		defer done()
@@ -169,7 +172,7 @@ func (h *Handler) enter(key string, addr netip.Addr) *upgrade.Refusal {
 	return nil
 }
 
-// leave takes it off again.
+// leave takes a transport off the count again.
 func (h *Handler) leave(key string, addr netip.Addr) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -199,7 +202,7 @@ func (h *Handler) accept(ctx context.Context, s *socket.Socket, identity string,
 	p.Gone(s.Run(ctx, &reader{p: p, joined: joined}))
 }
 
-// deaf hears nothing.
+// deaf is a handler that hears nothing.
 type deaf struct{}
 
 func (deaf) Binary([]byte) {}
@@ -277,7 +280,7 @@ func (c conn) Identity() string { return c.identity }
 // Close implements [rooms.Conn].
 func (c conn) Close(code frame.Code, reason string) { c.s.Close(socket.Code(code), reason) }
 
-// Spec serves the protocol as programs read it, to whoever asks.
+// Spec serves the protocol in a form for programs, to everybody.
 func Spec() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

@@ -266,7 +266,7 @@ func TestRooms06OverWebSocket(t *testing.T) {
 	w.refused("Invalid frame")
 }
 
-// TestRooms24OverWebSocket: item 24, on the wire; and who comes afterwards.
+// TestRooms24OverWebSocket: item 24, on the wire; and somebody who comes afterwards.
 func TestRooms24OverWebSocket(t *testing.T) {
 	s := serveRoom(t)
 	w := s.dial(t).send(join)
@@ -284,7 +284,7 @@ func TestRooms24OverWebSocket(t *testing.T) {
 	}
 }
 
-// TestRooms25OverWebSocket: item 25, on the wire. One who stops reading is sent away, and the others lose nothing.
+// TestRooms25OverWebSocket: item 25, on the wire. A peer that stops reading is sent away, and the others lose nothing.
 func TestRooms25OverWebSocket(t *testing.T) {
 	s := serveRoom(t)
 	s.dial(t).send(join) // and is never read
@@ -340,7 +340,7 @@ func (s *stand) get(t *testing.T, path string, change func(*http.Request)) *http
 	return resp
 }
 
-// TestRefusedByHTTP: who is not upgraded, with which status; and that rooms which are not there are told of later.
+// TestRefusedByHTTP: which requests are not upgraded, with which status; a room that is not there is told of later.
 func TestRefusedByHTTP(t *testing.T) {
 	s := serveRoom(t)
 	header := func(k, v string) func(*http.Request) { return func(r *http.Request) { r.Header.Set(k, v) } }
@@ -372,7 +372,7 @@ func TestRefusedByHTTP(t *testing.T) {
 	s.dial(t).refused("No such room")
 }
 
-// TestPendingAreFew: those who have not joined are bounded, and those who have do not count.
+// TestPendingAreFew: transports that have not joined are bounded, and the ones that have do not count.
 func TestPendingAreFew(t *testing.T) {
 	s := serveRoom(t)
 	for range 3 * maxPendingAddress {
@@ -400,7 +400,7 @@ func TestPendingAreFew(t *testing.T) {
 	}
 }
 
-// until waits until so many have not joined.
+// until waits until so many transports have not joined.
 func (s *stand) until(t *testing.T, n int) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
