@@ -1,9 +1,9 @@
-// Package wire is the codec of the walk protocol, version 1. It promises that what parses is written as the same bytes again,
-// that nothing is allocated before its length is known to be right, and that a fault names the code that its connection is
-// closed with.
+// Package wire is the codec of the walk protocol, version 1. It promises that a message that parses is written as the
+// same bytes again, that it allocates nothing before a length is known to be right, and that a fault names the code to
+// close its connection with.
 //
-// One message is one binary message of a WebSocket. All numbers are little-endian. Ids up to 0x7f go to the server, those above
-// to the client.
+// One message is one binary message of a WebSocket. All numbers are little-endian. Ids up to 0x7f go to the server,
+// higher ones to the client.
 package wire
 
 import (
@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 )
 
-// Version is the protocol's. Whoever changes a layout raises it.
+// Version is the number of the protocol. A change of a layout raises it.
 const Version = 1
 
 // Bounds of messages.
@@ -67,7 +67,7 @@ var (
 	errTooBig  = &Fault{TooBig, "a message of more than 65536 bytes"}
 )
 
-// Buttons are those that a client holds.
+// Buttons are the buttons that a client holds.
 type Buttons byte
 
 // The buttons; all other bits mean nothing.
@@ -131,10 +131,11 @@ type Pong struct {
 	Tick  uint32 // when the ping was handled
 }
 
-// Unknown is a message whose id means nothing to this end, or that of the other direction. It shares the parsed bytes.
+// Unknown is a message with an id that means nothing to this end, or belongs to the other direction. It shares the
+// parsed bytes.
 type Unknown []byte
 
-// Misrouted tells whether the id belongs to the other direction than that of a message to the server.
+// Misrouted tells whether a message that came to the server has an id of the other direction.
 func (u Unknown) Misrouted() bool { return u[0] >= 0x80 }
 
 // ParseClient reads what a client has sent: [Hello], [Input], [Ping] or [Unknown]. An error is a *[Fault].

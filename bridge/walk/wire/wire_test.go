@@ -108,8 +108,8 @@ func fieldsOf(m any) (map[string]any, []map[string]float64) {
 	return nil, nil
 }
 
-// TestVectors: acceptance 1. Every vector is read as what it says, by the codec and by the table of layouts, and written as
-// the same bytes; every bad one ends as it should.
+// TestVectors: acceptance 1. The codec and the table of layouts read every vector as what it says, and write it as the
+// same bytes; every bad one ends as it should.
 func TestVectors(t *testing.T) {
 	for _, v := range vectors(t) {
 		m, err := v.parse()
@@ -154,7 +154,7 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// hashes are those of the layouts of each version that there has been.
+// hashes has the hash of the layouts of each version so far.
 var hashes = map[int]string{1: "124a98b1d3a2b6cd"}
 
 // TestVersionAndLayouts: acceptance 20. A layout does not change without the version.
@@ -169,8 +169,8 @@ func TestVersionAndLayouts(t *testing.T) {
 	}
 }
 
-// TestMessageBounds: a message of 64 KiB is read, and a longer one is too big, whatever it is; so are the names of a Hello
-// that is written, and a snapshot's entities.
+// TestMessageBounds: a message of 64 KiB is read, and a longer one is too big, whatever its kind. The name of a Hello
+// that is written is bounded, and so are a snapshot's entities.
 func TestMessageBounds(t *testing.T) {
 	for _, parse := range []func([]byte) (any, error){ParseClient, ParseServer} {
 		p := bytes.Repeat([]byte{0x10}, MaxMessage+1)
@@ -196,7 +196,7 @@ func TestMessageBounds(t *testing.T) {
 	}
 }
 
-// TestNoAllocations: what is sent to each client each tick is written without any.
+// TestNoAllocations: the messages that each client gets each tick are written without any.
 func TestNoAllocations(t *testing.T) {
 	buf, s := make([]byte, 0, MaxMessage), Snapshot{Entities: make([]Entity, 100)}
 	if n := testing.AllocsPerRun(100, func() { buf = Pong{}.Append(Welcome{}.Append(s.Append(buf[:0]))) }); n != 0 {
