@@ -242,8 +242,8 @@ type seat struct {
 	bare           time.Duration // since when some have its body and no entry, from when the server is known; 0: nobody
 }
 
-// sending is a body that somebody was sent: of whom and to whom, by slots, and when, in beats since the server is known,
-// modulo 2^16.
+// sending says that a player was sent the body of another one: their slots, and the time in beats since the server is
+// known, modulo 2^16.
 type sending struct{ of, to, at uint16 }
 
 const (
@@ -1463,7 +1463,7 @@ func (v *server) enter(q *seat, world string, seed int64, now time.Time) {
 	q.stay++
 	for i := range v.sent {
 		x := v.sent[(v.first+len(v.sent)-1-i)%len(v.sent)] // the last ones first
-		const late = 10                                    // whoever has waited for the lock has an older clock
+		const late = 10                                    // a caller that waited for the lock has an older clock
 		if world == "" || v.beat(now)-x.at+late > uint16(ahead/beat)+late {
 			break
 		}

@@ -289,8 +289,8 @@ func TestBodyAheadOfARespawn(t *testing.T) {
 	}
 }
 
-// Whoever has such a body knows of it: here several who are not seen and have clients that are told no names of worlds, who
-// learn from it where they are themselves.
+// Each player who has such a body knows of it. Here several have it. Nobody sees them, and their clients are told no
+// names of worlds: they learn from the body where they are themselves.
 func TestBodyAheadOfARespawnForSeveral(t *testing.T) {
 	bubble(t, func(s *crowd) {
 		ann := s.connect("Ann")
