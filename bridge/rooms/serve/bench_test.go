@@ -124,9 +124,9 @@ func listen(c net.Conn, welcome bool) {
 
 const measured = 4 * time.Second
 
-// BenchmarkThousandPeers compares a thousand peers in fifty rooms of twenty who walk, with acknowledgements five times a second,
-// with a loop that writes the same bytes to as many connections: cpu/bare. The goals are 1.6 with a shared view and 1.9 with
-// one for each. Peers read in the same process, in both.
+// BenchmarkThousandPeers compares a thousand peers in fifty rooms of twenty who walk, with acknowledgements five times
+// a second, with a loop that writes the same bytes to as many connections: cpu/bare. The goals are 1.6 with a shared
+// view and 1.9 with one for each. Peers read in the same process, in both.
 func BenchmarkThousandPeers(b *testing.B) {
 	const inRooms, each = 50, 20
 	for _, own := range []bool{false, true} {
@@ -250,8 +250,8 @@ func (s *sink) Reliable() bool           { return true }
 func (s *sink) Identity() string         { return "" }
 func (s *sink) Close(frame.Code, string) {}
 
-// BenchmarkIdleRooms measures two hundred rooms with a peer each in which nothing happens, with an acknowledgement a second:
-// the goal is 3 % of a core.
+// BenchmarkIdleRooms measures two hundred rooms with a peer each in which nothing happens, with an acknowledgement a
+// second: the goal is 3 % of a core.
 func BenchmarkIdleRooms(b *testing.B) {
 	var hubs []*rooms.Hub
 	var peers []*rooms.Peer
