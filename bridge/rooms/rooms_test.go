@@ -589,6 +589,47 @@ func TestRooms08Clock(t *testing.T) {
 	})
 }
 
+// TestLateWakes: however late the room is, snapshots are of the ticks that they should be of, and what time is
+// lost is known.
+func TestLateWakes(t *testing.T) {
+	c := newCounter()
+	c.step = func(first uint64, n int) {
+		c.count++
+		time.Sleep(time.Duration(first*7%75) * time.Millisecond)
+	}
+	inRoom(t, c, Config{}, func(t *testing.T, h *Hub) {
+		g := visit(t, h, MemoryConfig{}).join("Ann")
+		sleep(10*time.Second, g)
+		for _, o := range g.got {
+			if has(o, "tick") && num(o, "tick")%6 != 0 {
+				t.Fatal(text(o))
+			}
+		}
+		lost := time.Duration(h.conf.Stats.Clamped.Load())
+		if got, want := g.shown.Tick, int64((10*time.Second-lost).Seconds()*120); got < want-20 || got > want || lost > time.Second {
+			t.Errorf("tick %d after 10 s, of which %v are lost", got, lost)
+		}
+	})
+}
+
+// TestJoinAmidAChange: somebody who joins between a change of epoch and the next snapshot takes nothing away from the others.
+func TestJoinAmidAChange(t *testing.T) {
+	c := newCounter()
+	c.step = func(uint64, int) { c.count++ }
+	inRoom(t, c, Config{}, func(t *testing.T, h *Hub) {
+		a := visit(t, h, MemoryConfig{}).join("Ann")
+		sleep(1500*time.Millisecond, a)
+		h.Do(func() { c.epoch = 2 })
+		b := visit(t, h, MemoryConfig{}).join("Bob")
+		if b.shown.Epoch != 2 {
+			t.Error(b.shown.Epoch)
+		}
+		if sleep(60*time.Millisecond, a, b); a.shown.Epoch != 2 || b.shown.Tick != a.shown.Tick {
+			t.Error(a.shown, b.shown)
+		}
+	})
+}
+
 // TestRooms12Epoch: item 12.
 func TestRooms12Epoch(t *testing.T) {
 	c := newCounter()
@@ -979,9 +1020,11 @@ func TestIdle(t *testing.T) {
 			t.Errorf("%d differences in 10 s", n)
 		}
 		g.clear()
-		h.Do(func() { c.count = 5 })
-		if sleep(60*time.Millisecond, g); num(g.shown.State, "count") != 5 {
-			t.Error("a change waits")
+		for _, count := range []int64{5, 0, 7, 5, 0} { // and back to what the baseline has
+			h.Do(func() { c.count = count })
+			if sleep(60*time.Millisecond, g); num(g.shown.State, "count") != count {
+				t.Errorf("a change to %d waits", count)
+			}
 		}
 		lossy := visit(t, h, MemoryConfig{Jitter: time.Microsecond}).join("Bob")
 		sleep(time.Second, g, lossy)
