@@ -1,9 +1,12 @@
 package socket
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// Lanes are how a room sends. Frames are kept by reference, so that bytes which many peers are given are there once:
-// they must not change afterwards.
+// Lanes are how a room sends. Frames are kept by reference, so that bytes which many peers are given are there once: they
+// must not change afterwards.
 
 // Bounds of what waits on a control lane.
 const (
@@ -12,8 +15,7 @@ const (
 	gathered   = 16 << 10  // bytes of small frames that go in one write
 )
 
-// lanes hold what waits for a peer of a room: frames of which none is lost, and the newest of those that replace each
-// other.
+// lanes hold what waits for a peer of a room: frames of which none is lost, and the newest of those that replace each other.
 type lanes struct {
 	control []piece // from first on
 	first   int
@@ -30,6 +32,7 @@ type piece struct {
 	bytes    []byte
 	fin      byte
 	recovery bool
+	rank     int // of [Socket.Queue]
 }
 
 func kindOf(binary bool) byte {
@@ -44,6 +47,11 @@ func (l *lanes) empty() bool { return l.first == len(l.control) && l.state == ni
 func (l *lanes) add(p piece) {
 	l.longest = max(l.longest, len(p.bytes))
 	l.bytes += len(p.bytes)
+	if l.first > 0 && len(l.control) == cap(l.control) { // somebody who never catches up
+		n := copy(l.control, l.control[l.first:])
+		clear(l.control[n:])
+		l.control, l.first = l.control[:n], 0
+	}
 	l.control = append(l.control, p)
 }
 
@@ -72,8 +80,7 @@ func (l *lanes) dropRecovery() {
 	l.control = kept
 }
 
-// takeControl makes frames of the control lane the next thing to be sent: small ones together, a long one where it
-// lies.
+// take makes frames of the control lane the next thing to be sent: small ones together, a long one where it lies.
 func (o *outbox) takeControl() {
 	l := o.lanes
 	for l.first < len(l.control) && len(o.rest) < gathered {
@@ -108,12 +115,49 @@ func (s *Socket) Control(frame []byte, binary bool) bool {
 	if l.bytes+len(frame) > max(maxControl, maxLongest*max(l.longest, len(frame))) {
 		return false
 	}
-	l.add(piece{frame, kindOf(binary), false})
+	l.add(piece{bytes: frame, fin: kindOf(binary)})
 	s.kick(now)
 	return true
 }
 
-// Recover sends messages after all that were given before, in place of what still waits from the last Recover.
+// Queued is how many messages of [Socket.Queue] wait at most.
+const Queued = 32
+
+// Queue sends a binary message after all that were given before. Where more than [Queued] would wait, it drops the oldest of the
+// lowest rank among them and returns that rank; -1: none.
+func (s *Socket) Queue(frame []byte, rank int) (dropped int) {
+	now := s.sweep.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended != nil || s.failed != nil {
+		return -1
+	}
+	l := s.outbox.lane()
+	l.add(piece{bytes: frame, fin: finBinary, rank: rank})
+	dropped = l.crowd()
+	s.kick(now)
+	return dropped
+}
+
+// crowd drops one message if there are too many.
+func (l *lanes) crowd() (dropped int) {
+	waiting := l.control[l.first:]
+	if len(waiting) <= Queued {
+		return -1
+	}
+	lowest := 0
+	for i, p := range waiting {
+		if p.rank < waiting[lowest].rank {
+			lowest = i
+		}
+	}
+	p := waiting[lowest]
+	l.bytes -= len(p.bytes)
+	l.control = slices.Delete(l.control, l.first+lowest, l.first+lowest+1)
+	return p.rank
+}
+
+// Recover sends messages after all that were given before, in place of those of the last Recover that still wait.
 func (s *Socket) Recover(binary bool, frames ...[]byte) {
 	now := s.sweep.now()
 	s.mu.Lock()
@@ -124,7 +168,7 @@ func (s *Socket) Recover(binary bool, frames ...[]byte) {
 	l := s.outbox.lane()
 	l.dropRecovery()
 	for _, f := range frames {
-		l.add(piece{f, kindOf(binary), true})
+		l.add(piece{bytes: f, fin: kindOf(binary), recovery: true})
 	}
 	s.kick(now)
 }

@@ -22,8 +22,7 @@ func stopped(t *testing.T, f func(*testing.T, *Socket, *fake)) {
 	})
 }
 
-// TestLanesOrder: control in order, then the newest state alone, and the close frame behind what is on the control
-// lane.
+// TestLanesOrder: control in order, then the newest state alone, and the close frame behind what is on the control lane.
 func TestLanesOrder(t *testing.T) {
 	stopped(t, func(t *testing.T, s *Socket, f *fake) {
 		f.room = -1
@@ -174,4 +173,48 @@ func TestOtherLimits(t *testing.T) {
 	if err := wait(); !bytes.Contains([]byte(err.Error()), []byte("1008")) {
 		t.Error(err)
 	}
+}
+
+// TestQueue: of more than 32 messages the oldest of the lowest rank goes, and those of a higher rank stay in their place.
+func TestQueue(t *testing.T) {
+	stopped(t, func(t *testing.T, s *Socket, f *fake) {
+		f.room = -1
+		s.Queue([]byte("first"), 2) // what the socket tries at once is not in the queue any more
+		want := []string{"binary first", "binary welcome"}
+		s.Queue([]byte("welcome"), 2)
+		for i := range 40 {
+			dropped := s.Queue(fmt.Appendf(nil, "snapshot %d", i), 0)
+			if want := 0; i < Queued-1 {
+				if dropped != -1 {
+					t.Errorf("snapshot %d drops %d", i, dropped)
+				}
+			} else if dropped != want {
+				t.Errorf("snapshot %d drops %d", i, dropped)
+			}
+		}
+		for i := 40 - (Queued - 1); i < 40; i++ {
+			want = append(want, fmt.Sprintf("binary snapshot %d", i))
+		}
+		f.room = 0
+		s.mu.Lock()
+		s.retry = 0
+		s.flush(s.sweep.now())
+		s.mu.Unlock()
+		f.want(t, want...)
+		f.room = -1
+		s.Queue([]byte("tried"), 0)
+		for range Queued {
+			s.Queue([]byte("pong"), 1)
+		}
+		if d := s.Queue([]byte("pong"), 1); d != 1 {
+			t.Errorf("of nothing but pongs %d is dropped", d)
+		}
+		if d := s.Queue([]byte("late snapshot"), 0); d != 0 {
+			t.Errorf("beside pongs %d is dropped", d)
+		}
+		s.Close(Policy, "out")
+		if d := s.Queue([]byte("x"), 0); d != -1 {
+			t.Errorf("a closed socket drops %d", d)
+		}
+	})
 }
