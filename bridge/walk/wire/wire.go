@@ -257,6 +257,9 @@ func (w Welcome) Append(dst []byte) []byte {
 	return appendFloat(appendFloat(append(dst, w.TickRate), w.Width), w.Height)
 }
 
+// SnapshotSize returns how many bytes a snapshot of so many entities has.
+func SnapshotSize(entities int) int { return headSize + entitySize*min(entities, MaxEntities) }
+
 // Append writes the message behind dst. Of more than [MaxEntities] it writes the first.
 func (s Snapshot) Append(dst []byte) []byte {
 	all := s.Entities[:min(len(s.Entities), MaxEntities)]
