@@ -121,6 +121,7 @@ func (l *Loaded) check(p *problems) {
 	l.checkNetworks(p)
 	l.checkRCON(p)
 	l.checkRooms(p)
+	l.checkWalk(p)
 	l.checkLimits(p)
 	l.checkTimeouts(p)
 	p.oneOf("log.level", l.Log.Level, "debug", "info", "warn", "error")

@@ -46,6 +46,7 @@ type Config struct {
 	Admin         Admin             `yaml:"admin"`
 	RCON          RCON              `yaml:"rcon"`
 	Rooms         Rooms             `yaml:"rooms"`
+	Walk          Walk              `yaml:"walk"`
 	Compression   Compression       `yaml:"compression"`
 	Limits        Limits            `yaml:"limits"`
 	Timeouts      Timeouts          `yaml:"timeouts"`
@@ -255,6 +256,7 @@ func Default() Config {
 		Try:           []string{LimboName},
 		Servers:       map[string]Server{},
 		Rooms:         Rooms{Declared: map[string]DeclaredRoom{}},
+		Walk:          Walk{TickRate: 20, Areas: map[string]WalkArea{}},
 		Hosts:         map[string]Host{},
 		UnknownHosts:  "accept",
 		NewerVersions: "pass",

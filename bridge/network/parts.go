@@ -19,6 +19,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/invite"
 	"github.com/earshot-mc/earshot/bridge/rcon"
 	"github.com/earshot-mc/earshot/bridge/track"
+	guests "github.com/earshot-mc/earshot/bridge/walk/serve"
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/front"
 	"github.com/earshot-mc/earshot/handshake/socket"
@@ -50,6 +51,7 @@ type parts struct {
 	inviter     *invite.Inviter
 	sockets     *upgrade.Handler
 	play        *play
+	walk        *guests.Server
 	gateway     *voice.Gateway
 	names       *voice.Names
 	store       *store.Store
@@ -102,11 +104,12 @@ func (n *Network) assemble(ln, remote net.Listener, on *store.Store, state *voic
 	p.play = newPlay(sweeper, p.sockets.Failures(), p.turned, n.log.With("room", "rooms"))
 	p.pages = admin.New(nil, func() admin.Health { return n.health(p) })
 	n.export(p, failures)
+	p.walk = newWalk(n.world, sweeper, p.sockets.Failures(), p.turned, p.pages, n.log.With("room", "walk"))
 	p.front = front.New(n.certs.Challenge(p.routes()), n.log.With("room", "http"))
 	p.visitors = newVisitors(p.front.Trusts, p.turned.http)
 	p.web = newWeb(p.front, p.visitors, n.log.With("room", "http"))
 	p.ending = ending{
-		log: n.log, sockets: p.sockets, rooms: p.play, port: p.port, voice: p.gateway, players: p.server, web: web{p.web},
+		log: n.log, sockets: p.sockets, rooms: p.play, guests: p.walk, port: p.port, voice: p.gateway, players: p.server, web: web{p.web},
 		commands: n.controller, limbo: n.builtin, sweeper: sweeper, store: on,
 	}
 	if remote != nil {
@@ -201,6 +204,10 @@ type ending struct {
 		Stop() // refuses new ones
 		Wait()
 	}
+	guests interface {
+		Stop() // refuses new ones and closes those who are there
+		Wait()
+	}
 	rooms interface {
 		Stop() // refuses new ones
 		close()
@@ -237,6 +244,7 @@ func (e *ending) stop(ctx context.Context, farewell string) error {
 	e.stopping.Store(true)
 	e.sockets.Stop()
 	e.rooms.Stop()
+	e.guests.Stop()
 	e.port.Close()
 	e.voice.Freeze()
 	var all sync.WaitGroup
@@ -252,6 +260,7 @@ func (e *ending) stop(ctx context.Context, farewell string) error {
 	report("limbo", e.limbo.Close())
 	e.sockets.Wait()
 	e.rooms.Wait()
+	e.guests.Wait()
 	e.sweeper.Close()
 	e.serving.Wait()
 	err := e.store.Close(ctx)

@@ -61,7 +61,7 @@ func (e endedRemote) Stop() { e.note(e.name) }
 func endingOf(e *ended) *ending {
 	part := func(name string) endedPart { return endedPart{e, name} }
 	return &ending{
-		log: slog.New(slog.DiscardHandler), sockets: part("sockets"), rooms: part("rooms"), port: part("port"), voice: endedGateway{part("voice")},
+		log: slog.New(slog.DiscardHandler), sockets: part("sockets"), rooms: part("rooms"), guests: part("guests"), port: part("port"), voice: endedGateway{part("voice")},
 		players: part("players"), web: part("web"), remote: endedRemote{part("rcon")}, commands: part("commands"), limbo: part("limbo"),
 		sweeper: endedSweeper{part("sweeper")}, store: endedGateway{part("store")},
 	}
@@ -107,13 +107,15 @@ func TestStoppingHasAnOrder(t *testing.T) {
 			{"rooms refused done", "rooms"},   // else somebody enters one that has closed
 			{"rooms done", "rooms gone"},      // it closes them
 			{"rooms gone done", "sweeper"},    // it looks after them
-			{"commands done", "store"},        // they mute
-			{"voice done", "store"},           // it stores
-			{"players done", "store"},         // names
-			{"web done", "store"},             // /healthz asks it
-			{"sweeper done", "store"},         // the last thing to end
-			{"limbo done", "store"},           //
-			{"serving done", "store"},         //
+			{"guests refused done", "guests gone"},
+			{"guests gone done", "sweeper"}, // it looks after them
+			{"commands done", "store"},      // they mute
+			{"voice done", "store"},         // it stores
+			{"players done", "store"},       // names
+			{"web done", "store"},           // /healthz asks it
+			{"sweeper done", "store"},       // the last thing to end
+			{"limbo done", "store"},         //
+			{"serving done", "store"},       //
 		} {
 			before, after := slices.Index(e.order, pair[0]), slices.Index(e.order, pair[1])
 			if before < 0 || after < 0 || before > after {

@@ -18,6 +18,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/invite"
 	"github.com/earshot-mc/earshot/bridge/perm"
 	"github.com/earshot-mc/earshot/bridge/sight"
+	"github.com/earshot-mc/earshot/bridge/walk"
 	"github.com/earshot-mc/earshot/configs"
 	"github.com/earshot-mc/earshot/handshake/cert"
 	"github.com/earshot-mc/earshot/proxy"
@@ -44,6 +45,7 @@ type settings struct {
 	visitors int            // HTTP connections at once
 	password string         // of RCON
 	rooms    configs.Rooms
+	walks    map[string]walk.Config // areas
 	invite   invite.Terms
 	origins  []string
 	proxy    proxy.Settings
@@ -91,6 +93,8 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s.visitors = l.Limits.HTTP
 	s.password = string(l.RCON.Password)
 	s.rooms = l.Rooms
+	s.walks, err = areasOf(&l.Walk)
+	note(err)
 	trusted, _ := configs.Prefixes(l.Proxy.Trusted)
 	s.port = port{trusted, l.Proxy.Required, time.Duration(l.Timeouts.FirstByte), rate(l.Limits.Connections), s.proxy.Exempt}
 	return s, errors.Join(all...)
@@ -276,6 +280,8 @@ func (n *Network) apply(s *settings) {
 	p.sockets.SetOrigins(s.origins)
 	p.play.door.SetOrigins(s.origins)
 	p.play.set(s.rooms)
+	p.walk.SetOrigins(s.origins)
+	p.walk.Set(s.walks)
 	p.voiceOn.Store(!s.invite.Off)
 	n.world.Sights().SetRules(s.sights, s.sight)
 	v := &s.voice

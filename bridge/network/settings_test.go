@@ -32,6 +32,11 @@ const somebody, other = "853c80ef-3c37-49fd-aa49-938b674adae6", "4566e69f-c907-4
 
 const server, region = "SERVERS={a: {address: '127.0.0.1:1'}}", "VOICE_REGIONS={r: {world: w, from: [0, 0, 0], to: [1, 1, 1], range: 5}}"
 
+// ground is a walk area, with one more setting of it.
+func ground(more string) string {
+	return server + "\nWALK_ENABLED=true\nWALK_AREAS={a: {world: a/w, from: [0, 0], to: [9, 9]" + more + "}}"
+}
+
 const room = "ROOMS_DECLARED={a: {capacity: 5}}"
 
 // live has a sample for every key that a reload puts in force. A key of a list or map is written with a star.
@@ -124,7 +129,14 @@ var live = map[string]sample{
 	"admin.networks": {"", "ADMIN_NETWORKS=[10.0.0.0/8]"}, "admin.hosts": {"", "ADMIN_HOSTS=[a.b]"}, "http-proxies": {"", "HTTP_PROXIES=[127.0.0.1]"},
 	"rooms.declared": {"", room}, "rooms.declared.*.capacity": {room, "ROOMS_DECLARED={a: {capacity: 7}}"},
 	"rooms.declared.*.token": {room, "ROOMS_DECLARED={a: {token: a}}"}, "rooms.declared.*.token-file": {room, "ROOMS_DECLARED={a: {token-file: DIR/secret}}"},
-	"rcon.password": {"", "RCON_PASSWORD=a"}, "rcon.password-file": {"", "RCON_PASSWORD_FILE=DIR/secret"},
+	"walk.enabled": {ground(""), "WALK_ENABLED=false"}, "walk.tick-rate": {ground(""), "WALK_TICK_RATE=7"}, "walk.areas": {server + "\nWALK_ENABLED=true", ground("")},
+	"walk.areas.*.world": {ground(""), "WALK_AREAS={a: {world: a/x, from: [0, 0], to: [9, 9]}}"}, "walk.areas.*.from": {ground(""), "WALK_AREAS={a: {world: a/w, from: [1, 0], to: [9, 9]}}"},
+	"walk.areas.*.to": {ground(""), "WALK_AREAS={a: {world: a/w, from: [0, 0], to: [9, 8]}}"}, "walk.areas.*.spawn": {ground(""), ground(", spawn: [1, 1]")},
+	"walk.areas.*.max-guests": {ground(""), ground(", max-guests: 7")}, "walk.areas.*.obstacles": {ground(""), ground(", obstacles: [{at: [1, 1], radius: 1}]")},
+	"walk.areas.*.obstacles.*.at":     {ground(", obstacles: [{at: [1, 1], radius: 1}]"), ground(", obstacles: [{at: [1, 2], radius: 1}]")},
+	"walk.areas.*.obstacles.*.radius": {ground(", obstacles: [{at: [1, 1], radius: 1}]"), ground(", obstacles: [{at: [1, 1], radius: 2}]")},
+	"walk.areas.*.obstacles.*.colour": {ground(", obstacles: [{at: [1, 1], radius: 1}]"), ground(", obstacles: [{at: [1, 1], radius: 1, colour: 3366ff}]")},
+	"rcon.password":                   {"", "RCON_PASSWORD=a"}, "rcon.password-file": {"", "RCON_PASSWORD_FILE=DIR/secret"},
 	"compression.threshold": {"", "COMPRESSION_THRESHOLD=7"}, "compression.level": {"", "COMPRESSION_LEVEL=7"},
 	"limits.connections.per-second": {"", "LIMITS_CONNECTIONS_PER_SECOND=7"}, "limits.connections.burst": {"", "LIMITS_CONNECTIONS_BURST=7"},
 	"limits.logins.per-second": {"", "LIMITS_LOGINS_PER_SECOND=7"}, "limits.logins.burst": {"", "LIMITS_LOGINS_BURST=7"},

@@ -10,6 +10,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/admin"
 	"github.com/earshot-mc/earshot/bridge/rcon"
 	"github.com/earshot-mc/earshot/bridge/rooms/serve"
+	guests "github.com/earshot-mc/earshot/bridge/walk/serve"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/listen"
 	"github.com/earshot-mc/earshot/proxy/session"
@@ -23,7 +24,7 @@ type turned struct {
 	log  *slog.Logger
 	hide atomic.Bool // addresses are not for the log
 
-	connections, sockets, places, visitors, remotes func(reason string)
+	connections, sockets, places, visitors, remotes, walks func(reason string)
 
 	mu    sync.Mutex
 	lines map[string]*turnedLine
@@ -36,13 +37,14 @@ type turnedLine struct {
 
 func newTurned(log *slog.Logger) *turned {
 	nothing := func(string) {}
-	return &turned{log: log, lines: map[string]*turnedLine{}, connections: nothing, sockets: nothing, places: nothing, visitors: nothing, remotes: nothing}
+	return &turned{log: log, lines: map[string]*turnedLine{}, connections: nothing, sockets: nothing, places: nothing, walks: nothing, visitors: nothing, remotes: nothing}
 }
 
 // export adds the counters to /metrics; before that nothing is counted.
 func (t *turned) export(pages *admin.Admin) {
 	t.connections = pages.Tally("earshot_connections_refused_total", "Connections closed before they were told apart, by reason.", "reason", listen.Reasons)
 	t.sockets = pages.Tally("earshot_voice_refused_total", "Voice sockets refused, by reason.", "reason", upgrade.Reasons())
+	t.walks = pages.Tally("earshot_walk_refused_total", "Sockets of guests who walk refused before they are upgraded, by reason.", "reason", guests.Labels.Refused)
 	t.places = pages.Tally("earshot_rooms_sockets_refused_total", "Sockets of rooms refused before they are upgraded, by reason.", "reason", serve.Reasons())
 	t.remotes = pages.Tally("earshot_rcon_refused_total", "RCON connections refused or ended, by reason.", "reason", rcon.Reasons())
 	t.visitors = pages.Tally("earshot_http_closed_total", "HTTP connections closed to make room for others, by reason.", "reason", []string{httpCrowded})
@@ -81,6 +83,16 @@ var socketsTurned = map[string]why{
 	"offline":       {"a voice socket of a player who is not on the network", "none: they have left"},
 }
 
+var walkTurned = map[string]why{
+	"origin":        {"a guest's socket of a web page from elsewhere", "voice.allowed-origins, voice.public-url"},
+	"rate_limited":  {"many guests' sockets that cannot be opened, from one address; answers are slowed down", "http-proxies, where all come from one address"},
+	"not_websocket": {"a request for a walk that is no socket; a reverse proxy has to pass Upgrade on", "http-proxies"},
+	"version":       {"a request for a walk of another WebSocket version", "none: the client is too old"},
+	"area":          {"a guest who asks for an area that there is not", "walk.enabled, walk.areas"},
+	"full":          {"a guest for whom there is no room", "walk.areas, max-guests"},
+	"address":       {"more guests of one address than may be", "http-proxies, where all come from one address"},
+}
+
 var roomsTurned = map[string]why{
 	"origin":        {"a room's socket of a web page from elsewhere", "voice.allowed-origins, voice.public-url"},
 	"token":         {"a room's socket with a token that is not valid", "rooms.declared, http-proxies where all come from one address"},
@@ -117,6 +129,11 @@ func (t *turned) voice(reason string, from netip.Addr) {
 // flood notes a voice client that has been sent away for what it sent; its name is in the log of the room voice.
 func (t *turned) flood(what string) {
 	t.note("voice", why{"a voice client that sends more " + what + " than any does", "none: no client needs more; voice.enabled is the switch for all"}, netip.Addr{})
+}
+
+func (t *turned) walk(reason string, from netip.Addr) {
+	t.walks(reason)
+	t.note("walk", walkTurned[reason], from)
 }
 
 func (t *turned) rooms(reason string, from netip.Addr) {

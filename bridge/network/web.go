@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/earshot-mc/earshot/bridge/rooms/serve"
+	guests "github.com/earshot-mc/earshot/bridge/walk/serve"
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/limit"
@@ -123,8 +124,13 @@ func (p *parts) routes() http.Handler {
 	mux.Handle("/healthz", p.pages.Healthz())
 	mux.Handle("/metrics", p.pages.Metrics())
 	mux.Handle(serve.Path, p.play.door)
+	mux.Handle(guests.Path, p.walk)
 	mux.Handle(serve.SpecPath, serve.Spec())
 	mux.HandleFunc("/", func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == *p.voicePath.Load()+guests.Path {
+			p.walk.ServeHTTP(w, q)
+			return
+		}
 		if p.play.serves(*p.voicePath.Load(), w, q) {
 			return
 		}

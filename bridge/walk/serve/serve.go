@@ -67,12 +67,14 @@ var (
 	crowded = upgrade.Refusal{Reason: "address", Status: http.StatusTooManyRequests, Text: "there are too many guests of this address", Free: true}
 )
 
-// Config has what a server needs. All fields but Log are required.
+// Config has what a server needs. All fields but Failures and Log are required.
 type Config struct {
 	Players *world.Registry
 	Sweeper *socket.Sweeper
 	Counts  Counts
-	Log     *slog.Logger
+	// Failures are those of all addresses; doors may share them. Nil: the server has its own.
+	Failures *front.Failures
+	Log      *slog.Logger
 }
 
 // Server has the areas and the connections to them.
@@ -103,7 +105,7 @@ func New(cfg Config) *Server {
 	}
 	s := &Server{cfg: cfg, rooms: map[string]*room{}, from: map[netip.Addr]int{}}
 	s.door = upgrade.NewDoor(upgrade.DoorConfig{
-		What: "walk", Sweeper: cfg.Sweeper, Admit: s.admit, Log: cfg.Log, Count: cfg.Counts.Refused,
+		What: "walk", Sweeper: cfg.Sweeper, Admit: s.admit, Log: cfg.Log, Count: cfg.Counts.Refused, Failures: cfg.Failures,
 	})
 	return s
 }

@@ -1,0 +1,77 @@
+package itest
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/gobwas/ws"
+	"github.com/gobwas/ws/wsutil"
+)
+
+// TestWalkOnThePort: acceptance 18 and 19 of the walk protocol. Guests walk at /ws/game on the port, in areas that the settings
+// have; a reload that switches it off closes all sockets, and /ws/game is not found; the program's end closes them too.
+func TestWalkOnThePort(t *testing.T) {
+	p := newProgram(t, "")
+	const with = "online: false\nwalk: {enabled: true, areas: {plaza: {world: limbo/overworld, from: [-200, -100], to: [200, 150.5], spawn: [0, 25]}}}\n"
+	p.write(with)
+	p.run()
+	p.says(1, "walk.areas.plaza is open to everybody who reaches the port")
+	enter := func() (net.Conn, error) {
+		conn, _, _, err := ws.Dial(t.Context(), "ws://"+p.addr+"/ws/game?area=plaza")
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() { conn.Close() })
+		conn.SetDeadline(time.Now().Add(30 * time.Second))
+		if err := wsutil.WriteClientBinary(conn, []byte{1, 1, 3, 'A', 'n', 'n'}); err != nil {
+			return nil, err
+		}
+		m, _, err := wsutil.ReadServerData(conn)
+		if want := "8101010000001400" + "00c84300807a43"; err != nil || fmt.Sprintf("%x", m) != want {
+			t.Errorf("the Welcome is %x, %v, want %s", m, err, want)
+		}
+		return conn, nil
+	}
+	closes := func(conn net.Conn) string {
+		for {
+			_, _, err := wsutil.ReadServerData(conn)
+			if c, ok := err.(wsutil.ClosedError); ok {
+				return fmt.Sprint(uint16(c.Code), " ", c.Reason)
+			} else if err != nil {
+				return err.Error()
+			}
+		}
+	}
+	conn, err := enter()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.counts(`earshot_walk_guests{area="plaza"}`, 1)
+	p.counts(`earshot_walk_messages_total{type="hello"}`, 1)
+	p.write("online: false\nwalk: {enabled: false, areas: {plaza: {world: limbo/overworld, from: [-200, -100], to: [200, 150.5], spawn: [0, 25]}}}\n")
+	if end := closes(conn); end != "1001 area closed" {
+		t.Error(end)
+	}
+	if _, err := enter(); err == nil || err != ws.StatusError(http.StatusNotFound) {
+		t.Errorf("switched off: %v", err)
+	}
+	p.says(1, "turned away: a guest who asks for an area that there is not")
+	p.counts(`earshot_walk_closed_total{code="1001"}`, 1)
+	p.write(with)
+	p.says(1, "walk.enabled")
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		if conn, err = enter(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+	p.stop()
+	if end := closes(conn); end != "1001 shutting down" {
+		t.Error(end)
+	}
+}
