@@ -1,6 +1,6 @@
 // Package front tells which client an HTTP request is from when reverse proxies stand in front. It promises that it
-// believes only the named ones, that nobody who asks them can forge what they say, and that a request which came
-// through anybody else never counts as one from this machine or its network.
+// believes only the named ones, that no client of theirs can forge what they say, and that a request through any other
+// proxy never counts as one from this machine or its network.
 package front
 
 import (

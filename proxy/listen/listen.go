@@ -235,8 +235,8 @@ type arrival struct {
 	evicted atomic.Bool
 }
 
-// enter takes a place for a, among those that come in or those that are told why not. A balancer's connections are
-// counted by the client's address, once that is known.
+// enter takes a place for a: either to come in, or to be told why it may not. A balancer's connections are counted by
+// the client's address, once that is known.
 func (l *Listener) enter(a *arrival) bool {
 	if a.wait > 0 {
 		return l.told.Enter(&a.Place, a.from.Addr(), nil)

@@ -204,8 +204,8 @@ func (s *Session) packAnswered(e *relay.Event) relay.Verdict {
 	return s.give(to, e)
 }
 
-// unloadPacks takes away the packs of backends that are gone, except those that the backend which is about to end the
-// client's configuration has asked for as well. Older clients keep the last pack until they get another.
+// unloadPacks takes away the packs of backends that are gone, but not the packs that the next backend, about to end the
+// client's configuration, has asked for as well. Older clients keep the last pack until they get another.
 func (s *Session) unloadPacks() {
 	if !proto.Has(s.client.protocol, proto.PackIDs) || s.set().KeepPacks {
 		return

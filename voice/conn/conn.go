@@ -1,8 +1,8 @@
 // Package conn is one client of the voice gateway on its socket: it reads what the client sends and hands it to the
 // client's talker, and writes to the client in the negotiated format.
 //
-// It promises that a client never receives a byte that it did not negotiate, and that a client which sends what the
-// protocol has not, or more than anybody needs, is closed with the code for that.
+// It promises that a client never receives a byte that it did not negotiate, and that a client that breaks the
+// protocol, or sends more than anybody needs, is closed with the code for that.
 package conn
 
 import (

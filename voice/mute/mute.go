@@ -1,8 +1,8 @@
 // Package mute holds the server's mutes: of single players or of everybody, with their end and reason.
 //
-// It promises that a mute which is over is over for every reader, whether or not anybody has swept it away, and that
-// two readings of one state are equal, so that a client is told of a change and not of every second that passes. It is
-// pure; a [Book] belongs to the one goroutine that runs the turns.
+// It promises that a mute ends for every reader at once, whether or not it has been swept away, and that two readings
+// of one state are equal, so that a client is told of a change and not of every passing second. It is pure; a [Book]
+// belongs to the one goroutine that runs the turns.
 package mute
 
 import (

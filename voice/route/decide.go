@@ -21,7 +21,7 @@ type Rights struct {
 // Groups divides the listeners of a talker by the word of groups about them.
 type Groups interface {
 	// Split divides the listeners who may hear the member in a slot, one bit each, from the 64 times at'th slot on:
-	// together gets those who hear it as members of its group, ears keeps those that distance decides about.
+	// together gets the listeners of its group, ears keeps the listeners that distance decides about.
 	Split(slot, at int, ears, together []uint64)
 	// Moved calls visit for every slot whose answer has changed since the last call.
 	Moved(visit func(slot int))

@@ -2,9 +2,9 @@
 // which is replaced whole and read without a lock; only positions are read fresh for each frame.
 //
 // It promises that nobody is reached by accident: a listener who is not compiled into a row hears nothing, and a row
-// holds only listeners who are not deafened, who may see the talker, who have been told that the talker exists and who
-// may hear the talker by the spectator rule. Place and distance are checked on the poses of the moment. Delivering a
-// frame allocates nothing and waits for nobody.
+// holds only listeners who are not deafened, may see the talker, have been told of the talker, and may hear the talker
+// by the spectator rule. Place and distance are checked on the poses of the moment. Delivering a frame allocates
+// nothing and waits for nobody.
 package route
 
 import (
