@@ -589,8 +589,8 @@ func TestRooms08Clock(t *testing.T) {
 	})
 }
 
-// TestLateWakes: however late the room is, snapshots are of the ticks that they should be of, and what time is
-// lost is known.
+// TestLateWakes: however late the room is, snapshots are of the ticks that they should be of, and what time is lost is
+// known.
 func TestLateWakes(t *testing.T) {
 	c := newCounter()
 	c.step = func(first uint64, n int) {
@@ -612,7 +612,8 @@ func TestLateWakes(t *testing.T) {
 	})
 }
 
-// TestJoinAmidAChange: somebody who joins between a change of epoch and the next snapshot takes nothing away from the others.
+// TestJoinAmidAChange: somebody who joins between a change of epoch and the next snapshot takes nothing away from the
+// others.
 func TestJoinAmidAChange(t *testing.T) {
 	c := newCounter()
 	c.step = func(uint64, int) { c.count++ }
