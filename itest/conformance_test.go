@@ -197,6 +197,7 @@ func TestConformance(t *testing.T) {
 			"Frames", "Joining", "Coming back", "The clock", "States", "Binary states", "Acknowledgements", "Talking", "Moderation",
 			"Shapes", "What the protocol leaves open",
 		}},
+		"bridge/walk/CONFORMANCE.md": {19, []string{"The wire", "Coming in", "Walking", "Limits"}},
 		"proxy/CONFORMANCE.md": {130, []string{
 			"Known faults of proxies", "Packets and versions", "Coming in", "Configuration and play", "Servers", "Switching", "Players",
 			"Commands and chat", "Plugin messages", "Strangers and bounds", "Fallback and health", "Hosts",
@@ -302,7 +303,7 @@ var readmeTests = map[string][]string{
 	"Backups of that":       {"TestDamagedState", "TestWhatIsLostAtTheEndIsListed"},
 	"From Go":               {"TestExplainIsWhatIsHeard", "TestAnotherKindOfClient"},
 	"RCON":                  {"TestRCON", "TestRCONIsOffByDefault", "TestNobodyCommandsWithoutThePassword", "TestGuessesAreSlow"},
-	"Guests who walk":       {"TestWalkOnThePort"},
+	"Guests who walk":       {"TestWalkOnThePort", "TestWalkWithAnotherClient"},
 	"Rooms":                 {"TestRoomsOnThePort", "TestRoomsWithAnotherClient"},
 	"Watching it":           {"TestAnswers", "TestLog", "TestWhoMaySee", "TestUndecoded"},
 }
