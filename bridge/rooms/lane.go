@@ -134,14 +134,12 @@ func (h *Hub) prepare(l *lane, tick, epoch int64) {
 		}
 		l.base = l.enc.Baseline(o)
 		l.now = l.enc.Round(o)
-		l.enc.Keep()
 		l.epoch, l.baseTick, l.next, l.stateTick = epoch, tick, tick+int64(h.conf.SimulationHz), tick
 		return
 	}
 	l.now = l.enc.Round(o)
-	if l.idle = !l.enc.Moved(l.now) && tick-l.stateTick < int64(h.conf.SimulationHz/4); !l.idle {
+	if l.idle = !l.enc.Moved() && tick-l.stateTick < int64(h.conf.SimulationHz/4); !l.idle {
 		l.stateTick = tick
-		l.enc.Keep()
 	}
 }
 

@@ -80,27 +80,24 @@ type Encoder struct {
 	// NotFinite is called with the key of each NaN and infinity, which goes out as null. It may be nil.
 	NotFinite func(key string)
 
-	base Object
-	now  Object // rounded
-	kept Object // an earlier one
-	path []string
-	gone []byte
-	set  []byte
+	base  Object
+	now   Object // rounded
+	moved bool   // what Round wrote over was different
+	path  []string
+	gone  []byte
+	set   []byte
 }
 
 // Round returns o with its floats rounded, in memory of the encoder that is valid until the next call.
 func (e *Encoder) Round(o Object) Object {
+	e.moved = false
 	e.now = e.round(e.now, o)
 	return e.now
 }
 
-// Keep remembers the last rounded state, for [Encoder.Moved]. That result of Round then stays valid until the next Keep
-// and Round.
-func (e *Encoder) Keep() { e.kept, e.now = e.now, e.kept }
-
-// Moved reports whether a receiver of the kept state has to be told of the difference between it and now; now is
-// rounded.
-func (e *Encoder) Moved(now Object) bool { return !Equal(OfObj(e.kept), OfObj(now)) }
+// Moved reports whether the last Round gave something that a receiver of the one before it has to be told of. Differences that
+// a float32 cannot tell do not add up here: whoever goes by it has to send a state from time to time all the same.
+func (e *Encoder) Moved() bool { return e.moved }
 
 // Baseline makes o the baseline of later differences, and returns it rounded, valid until the next call.
 func (e *Encoder) Baseline(o Object) Object {
@@ -110,12 +107,17 @@ func (e *Encoder) Baseline(o Object) Object {
 
 // round copies o into the memory of dst.
 func (e *Encoder) round(dst, o Object) Object {
+	if len(dst) != len(o) {
+		e.moved = true
+	}
 	for cap(dst) < len(o) {
 		dst = append(dst[:cap(dst)], Member{})
 	}
 	dst = dst[:len(o)]
 	for i := range o {
-		dst[i].Key = o[i].Key
+		if dst[i].Key != o[i].Key {
+			dst[i].Key, e.moved = o[i].Key, true
+		}
 		e.roundValue(&dst[i].Value, &o[i].Value, o[i].Key)
 	}
 	return dst
@@ -123,9 +125,15 @@ func (e *Encoder) round(dst, o Object) Object {
 
 func (e *Encoder) roundValue(dst, v *Value, key string) {
 	sub := dst.sub
+	same := dst.kind == v.kind
 	switch v.kind {
 	case Float:
 		q, ok := Quantise(math.Float64frombits(v.num), e.Rounding.of(key))
+		if ok {
+			same = same && Same(math.Float64frombits(dst.num), q)
+		} else {
+			same = dst.kind == Null
+		}
 		if *dst = (Value{kind: Float, num: math.Float64bits(q), sub: sub[:0]}); !ok {
 			dst.kind, dst.num = Null, 0
 			if e.NotFinite != nil {
@@ -138,6 +146,7 @@ func (e *Encoder) roundValue(dst, v *Value, key string) {
 		for cap(sub) < len(v.sub) {
 			sub = append(sub[:cap(sub)], Member{})
 		}
+		same = same && len(dst.sub) == len(v.sub)
 		sub = sub[:len(v.sub)]
 		for i := range v.sub {
 			sub[i].Key = ""
@@ -145,8 +154,12 @@ func (e *Encoder) roundValue(dst, v *Value, key string) {
 		}
 		*dst = Value{kind: List, sub: sub}
 	default:
+		same = same && dst.num == v.num && dst.str == v.str
 		*dst = *v
 		dst.sub = sub[:0]
+	}
+	if !same {
+		e.moved = true
 	}
 }
 

@@ -336,6 +336,32 @@ func players(n int, moved float64) Object {
 	return Object{{"players", OfObj(people)}}
 }
 
+// TestMoved: whatever is another one is noticed, and what is not is not.
+func TestMoved(t *testing.T) {
+	var e Encoder
+	e.Rounding = Rounded()
+	at := func(v ...any) Object {
+		o := Object{}
+		for i := 0; i < len(v); i += 2 {
+			o = append(o, Member{v[i].(string), Of(v[i+1])})
+		}
+		return o
+	}
+	for i, c := range []struct {
+		o     Object
+		moved bool
+	}{
+		{at("a", 1), true}, {at("a", 1), false}, {at("a", 2), true}, {at("a", 1.5), true}, {at("a", 1.50001), false}, {at("a", math.NaN()), true}, {at("a", math.Inf(1)), false}, {at("a", nil), false},
+		{at("a", "x"), true}, {at("a", "x"), false}, {at("a", "y"), true}, {at("a", false), true}, {at("a", false), false}, {at("b", false), true}, {at("b", false, "c", 0), true}, {at("b", false), true},
+		{at("b", at("x", 1)), true}, {at("b", at("x", 1)), false}, {at("b", at("x", 2)), true}, {at("b", at("x", 2, "y", 1)), true}, {at("b", at()), true}, {at("b", at()), false},
+		{at("b", []Value{OfInt(1)}), true}, {at("b", []Value{OfInt(1)}), false}, {at("b", []Value{OfInt(1), OfInt(2)}), true}, {at("b", []Value{}), true}, {at(), true}, {at(), false},
+	} {
+		if e.Round(c.o); e.Moved() != c.moved {
+			t.Errorf("%d: %s: %v", i, OfObj(c.o).AppendJSON(nil), e.Moved())
+		}
+	}
+}
+
 // TestNoAllocations: a state that is like the one before costs no memory.
 func TestNoAllocations(t *testing.T) {
 	e := Encoder{Rounding: Rounded()}
