@@ -303,7 +303,7 @@ var readmeTests = map[string][]string{
 	"Backups of that":       {"TestDamagedState", "TestWhatIsLostAtTheEndIsListed"},
 	"From Go":               {"TestExplainIsWhatIsHeard", "TestAnotherKindOfClient"},
 	"RCON":                  {"TestRCON", "TestRCONIsOffByDefault", "TestNobodyCommandsWithoutThePassword", "TestGuessesAreSlow"},
-	"Guests who walk":       {"TestWalkOnThePort", "TestWalkWithAnotherClient"},
+	"Guests who walk":       {"TestWalkOnThePort", "TestWalkWithAnotherClient", "TestGuestSeesPlayers"},
 	"Rooms":                 {"TestRoomsOnThePort", "TestRoomsWithAnotherClient"},
 	"Watching it":           {"TestAnswers", "TestLog", "TestWhoMaySee", "TestUndecoded"},
 }

@@ -5,15 +5,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/gobwas/ws"
 	"github.com/gobwas/ws/wsutil"
+
+	walking "github.com/earshot-mc/earshot/bridge/walk/wire"
+	"github.com/earshot-mc/earshot/itest/peer"
+	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
 // TestWalkOnThePort: acceptance 18 and 19 of the walk protocol. Guests walk at /ws/game on the port, in areas that the settings
@@ -115,4 +121,57 @@ func TestWalkWithAnotherClient(t *testing.T) {
 	if err := cmd.Wait(); err != nil || n != 13 {
 		t.Errorf("%d of 13 things were looked at: %v", n, err)
 	}
+}
+
+// TestGuestSeesPlayers: acceptance 12 of the walk protocol, with a player whom nobody here wrote. A guest is shown where the player
+// stands, within 0.05 blocks, and no longer once the player has left.
+func TestGuestSeesPlayers(t *testing.T) {
+	p := start(t, "online: false\ntry: [limbo]\nwalk: {enabled: true, areas: {floor: {world: limbo/overworld, from: [-200, -100], to: [200, 150.5], spawn: [30, 30]}}}\n")
+	ann := peer.NewBots(t, "1.21.4").Join(p.addr, "Ann")
+	conn, _, _, err := ws.Dial(t.Context(), "ws://"+p.addr+"/ws/game")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := wsutil.WriteClientBinary(conn, walking.Hello{Version: walking.Version, Name: "Zoe"}.Append(nil)); err != nil {
+		t.Fatal(err)
+	}
+	var own atomic.Uint32
+	var last atomic.Pointer[walking.Snapshot]
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			b, _, err := wsutil.ReadServerData(conn)
+			if err != nil {
+				return
+			}
+			switch m, _ := walking.ParseServer(b); m := m.(type) {
+			case walking.Welcome:
+				own.Store(m.Own)
+			case walking.Snapshot:
+				last.Store(&m)
+			}
+		}
+	}()
+	defer func() { conn.Close(); <-done }()
+	others := func() (all []walking.Entity) {
+		if s := last.Load(); s != nil {
+			for _, e := range s.Entities {
+				if e.ID != own.Load() {
+					all = append(all, e)
+				}
+			}
+		}
+		return all
+	}
+	testkit.Until(t, "Ann to be in a snapshot", func() bool { return len(others()) == 1 })
+	id := others()[0].ID
+	ann.Goto(12, 3)
+	testkit.Until(t, "the snapshot to have Ann where she stands", func() bool {
+		at, all := ann.Where(), others()
+		return len(all) == 1 && all[0].ID == id && all[0].Kind == walking.KindPlayer &&
+			math.Hypot(float64(all[0].X)-(at.X+200), float64(all[0].Y)-(at.Z+100)) < 0.05 && math.Abs(at.X-12) < 1.5
+	})
+	ann.Quit()
+	testkit.Until(t, "Ann to be gone", func() bool { return last.Load() != nil && len(others()) == 0 })
 }
