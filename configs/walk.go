@@ -49,7 +49,7 @@ func (a WalkArea) Place() (server, world string) {
 	return server, world
 }
 
-// checkWalk checks which areas there are. What is wrong with the shape of one is for the package that walks.
+// checkWalk checks the areas, except for their shapes: the package that walks checks those.
 func (l *Loaded) checkWalk(p *problems) {
 	for _, name := range slices.Sorted(maps.Keys(l.Walk.Areas)) {
 		a, at := l.Walk.Areas[name], "walk.areas."+name

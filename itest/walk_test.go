@@ -22,8 +22,9 @@ import (
 	"github.com/earshot-mc/earshot/itest/testkit"
 )
 
-// TestWalkOnThePort: acceptance 18 and 19 of the walk protocol. Guests walk at /ws/game on the port, in areas that the settings
-// have; a reload that switches it off closes all sockets, and /ws/game is not found; the program's end closes them too.
+// TestWalkOnThePort: acceptance 18 and 19 of the walk protocol. Guests walk at /ws/game on the port, in areas that the
+// settings have; a reload that switches it off closes all sockets, and /ws/game is not found; the program's end closes
+// them too.
 func TestWalkOnThePort(t *testing.T) {
 	p := newProgram(t, "")
 	const with = "online: false\nwalk: {enabled: true, areas: {plaza: {world: limbo/overworld, from: [-200, -100], to: [200, 150.5], spawn: [0, 25]}}}\n"
@@ -87,8 +88,8 @@ func TestWalkOnThePort(t *testing.T) {
 	}
 }
 
-// TestWalkWithAnotherClient: acceptance 21 of the walk protocol. A client that was written from the protocol's document, with none
-// of our code, plays through what it promises.
+// TestWalkWithAnotherClient: acceptance 21 of the walk protocol. A client that was written from the protocol's
+// document, without our code, plays through all that the document promises.
 func TestWalkWithAnotherClient(t *testing.T) {
 	p := start(t, "online: false\nwalk: {enabled: true, areas: {plaza: {world: limbo/overworld, from: [-200, -100], to: [200, 150.5], spawn: [0, 25], "+
 		"obstacles: [{at: [10.5, 5], radius: 3}]}}}\n")

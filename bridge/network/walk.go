@@ -18,7 +18,8 @@ import (
 	"github.com/earshot-mc/earshot/handshake/socket"
 )
 
-// areasOf returns the areas of a configuration, none where they are off. What is wrong is said where they are off, too.
+// areasOf returns the areas of a configuration, none where they are off. It finds what is wrong also where they are
+// off.
 func areasOf(w *configs.Walk) (map[string]walk.Config, error) {
 	all, wrong := map[string]walk.Config{}, []error(nil)
 	if w.TickRate < walk.MinTickRate || w.TickRate > walk.MaxTickRate {
@@ -54,7 +55,8 @@ func areasOf(w *configs.Walk) (map[string]walk.Config, error) {
 	return all, errors.Join(wrong...)
 }
 
-// newWalk makes the server of guests who walk. failures are those of the addresses at the voice door.
+// newWalk makes the server of guests who walk. failures counts the failures of addresses, and is shared with the voice
+// door.
 func newWalk(players *world.Registry, sweeper *socket.Sweeper, failures *front.Failures, t *turned, pages *admin.Admin, log *slog.Logger) *guests.Server {
 	tally := func(name, help, label string, words []string) func(string) {
 		return pages.Tally(name, help, label, words)

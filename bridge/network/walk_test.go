@@ -35,8 +35,8 @@ func TestBadAreas(t *testing.T) {
 	}
 }
 
-// TestAreas: an area's corners may be given in any order, its middle is where guests begin, and worlds have the names that
-// players know.
+// TestAreas: an area's corners may be given in any order, its middle is where guests begin, and worlds have the names
+// that players know.
 func TestAreas(t *testing.T) {
 	w := configs.Walk{Enabled: true, TickRate: 20, Areas: map[string]configs.WalkArea{"a": {
 		World: "s/the_nether", From: [2]float64{10, -20}, To: [2]float64{-10, 40}, Obstacles: []configs.WalkObstacle{{Radius: 1, Colour: "#3366ff"}},

@@ -1,6 +1,7 @@
-// Package walk is the ground on which people without Minecraft walk: areas of worlds with the avatars of guests, the players who
-// are there and obstacles. It promises that an avatar is always within its area and never farther than its buttons have taken it,
-// that the number of an entity is never that of another one, and that those who are given snapshots never hold the others up.
+// Package walk is the ground on which people without Minecraft walk: areas of worlds with the avatars of guests, the
+// players who are there and obstacles. It promises that an avatar is always within its area and never farther than its
+// buttons have taken it, that the number of an entity is never that of another one, and that no receiver of snapshots
+// holds the others up.
 package walk
 
 import (
@@ -107,7 +108,7 @@ type Area struct {
 	mu      sync.Mutex
 	avatars []*Avatar
 	last    uint32                   // the entity number that was given last
-	seen    map[*world.Player]uint32 // the numbers of those in the last snapshot
+	seen    map[*world.Player]uint32 // of the players in the last snapshot, their numbers
 	all     []wire.Entity            // of the last snapshot
 }
 
@@ -141,10 +142,10 @@ func (a *Area) Size() (width, height float64) {
 	return a.cfg.To.X - a.cfg.From.X, a.cfg.To.Z - a.cfg.From.Z
 }
 
-// Tick returns the number of the last one.
+// Tick returns the number of the last tick.
 func (a *Area) Tick() uint32 { return a.tick.Load() }
 
-// Guests returns how many there are.
+// Guests returns how many guests are there.
 func (a *Area) Guests() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -169,7 +170,7 @@ func (a *Area) Enter() (*Avatar, error) {
 	return v, nil
 }
 
-// Watch has a receiver given all snapshots from now on.
+// Watch gives a receiver all snapshots from now on.
 func (v *Avatar) Watch(r Receiver) {
 	v.area.mu.Lock()
 	v.to = r
@@ -184,8 +185,8 @@ func (v *Avatar) Leave() {
 	a.avatars = slices.DeleteFunc(a.avatars, func(o *Avatar) bool { return o == v })
 }
 
-// Input takes what the guest holds. false: its sequence number is below one that was taken. One that is the same as the last says
-// nothing new but that the guest still holds what it said.
+// Input takes what the guest holds. false: its sequence number is below one that was taken. An input with the same
+// number as the last one says only that the guest still holds what it said.
 func (v *Avatar) Input(in wire.Input) bool {
 	now := 1<<40 | uint64(in.Sequence)<<8 | uint64(in.Buttons)
 	for {
@@ -211,7 +212,7 @@ func (v *Avatar) buttons(now time.Duration) wire.Buttons {
 	return wire.Buttons(v.held.Load())
 }
 
-// Run has the area's time pass, while anybody is there, until ctx ends.
+// Run lets the area's time pass, while anybody is there, until ctx ends.
 func (a *Area) Run(ctx context.Context) {
 	for {
 		select {
@@ -283,7 +284,8 @@ func (a *Area) move(v *Avatar, b wire.Buttons) {
 	a.settle(v)
 }
 
-// settle pushes an avatar out of obstacles, along the line from the centre, so that it slides past. The area's edge is stronger.
+// settle pushes an avatar out of obstacles, along the line from the centre, so that it slides past. The area's edge is
+// stronger.
 func (a *Area) settle(v *Avatar) {
 	for _, o := range a.cfg.Obstacles {
 		ox, oy, r := o.At.X-a.cfg.From.X, o.At.Z-a.cfg.From.Z, o.Radius+Radius
@@ -301,8 +303,8 @@ func (a *Area) settle(v *Avatar) {
 	v.x, v.y = min(max(v.x, Radius), w-Radius), min(max(v.y, Radius), h-Radius)
 }
 
-// look gathers what is visible: obstacles, guests, and the players there whom everybody may know about. A player who was not in
-// the last snapshot gets a new number, and nobody else does, so that numbers tell nothing of those who are hidden.
+// look gathers what is visible: obstacles, guests, and the players there whom everybody may know about. A player who
+// was not in the last snapshot gets a new number, and nobody else does. So numbers tell nothing about hidden players.
 func (a *Area) look() {
 	a.all = a.all[:0]
 	for i, o := range a.cfg.Obstacles {
@@ -335,7 +337,7 @@ func (a *Area) look() {
 	a.seen = now
 }
 
-// nearest writes the snapshot of somebody where more is visible than fits: oneself, and what is nearest.
+// nearest writes the snapshot for somebody who could see more than fits: they and what is nearest to them.
 func (a *Area) nearest(v *Avatar, tick uint32) []byte {
 	all := slices.Clone(a.all)
 	far := func(e wire.Entity) float64 {
@@ -348,7 +350,7 @@ func (a *Area) nearest(v *Avatar, tick uint32) []byte {
 	return wire.Snapshot{Tick: tick, Entities: all}.Append(nil)
 }
 
-// colours are those of people, easy to tell apart on light and on dark ground.
+// colours are for people, easy to tell apart on light and on dark ground.
 var colours = [12]uint32{
 	0x3366ff, 0xe6194b, 0x3cb44b, 0xf58231, 0x911eb4, 0x008080, 0xf032e6, 0x9a6324, 0x808000, 0x42a5f5, 0xd4a017, 0x6a5acd,
 }

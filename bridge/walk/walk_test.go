@@ -93,7 +93,7 @@ func (g *ground) hold(b wire.Buttons, steps int) (x, y float64) {
 	return g.v.x, g.v.y
 }
 
-// player adds one whom everybody is shown.
+// player adds a player whom everybody is shown.
 func (g *ground) player(name string, x, z float64) *world.Player {
 	p := g.reg.Add(uuid.NewSHA1(uuid.Nil, []byte(name)), name)
 	p.Sight.Enter("survival", p.ID)
@@ -109,8 +109,8 @@ func (g *ground) put(p *world.Player, x, z float64) {
 
 func near(a, b, by float64) bool { return math.Abs(a-b) <= by }
 
-// TestWalking: acceptance 7. A second of walking is 4.317 blocks, the same diagonally; opposite buttons cancel; bits that mean
-// nothing do nothing; the edge holds.
+// TestWalking: acceptance 7. A second of walking is 4.317 blocks, the same diagonally; opposite buttons cancel; bits
+// that mean nothing do nothing; the edge holds.
 func TestWalking(t *testing.T) {
 	for name, c := range map[string]struct {
 		mask         wire.Buttons
@@ -135,7 +135,8 @@ func TestWalking(t *testing.T) {
 	}
 }
 
-// TestObstacle: acceptance 8. Who walks straight at an obstacle stands before it; who walks at its side slides past.
+// TestObstacle: acceptance 8. An avatar that walks straight at an obstacle stands before it; one that walks at its side
+// slides past.
 func TestObstacle(t *testing.T) {
 	for _, c := range []struct{ y, minX, maxX float64 }{{20, 7.2 - 0.001, 7.2 + 0.001}, {20.5, 40, 48}} {
 		g := newGround(t, plaza(func(cfg *Config) {
@@ -181,8 +182,8 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestStandsWithoutInput: acceptance 9. Half a second after the last input the avatar stands, within one tick; the same input
-// again keeps it walking.
+// TestStandsWithoutInput: acceptance 9. Half a second after the last input the avatar stands, within one tick; the same
+// input again keeps it walking.
 func TestStandsWithoutInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGround(t, plaza(nil))
@@ -265,8 +266,9 @@ func TestSnapshots(t *testing.T) {
 	})
 }
 
-// TestPlayers: acceptance 12. Players of the area are shown, in its coordinates. One who goes elsewhere or may not be seen is
-// missing from the next snapshot, and has a new number when they are back; numbers show no gap for the others.
+// TestPlayers: acceptance 12. Players of the area are shown, in its coordinates. A player who goes elsewhere or may not
+// be seen is missing from the next snapshot, and has a new number when they are back; numbers show no gap for the
+// others.
 func TestPlayers(t *testing.T) {
 	g := newGround(t, plaza(nil))
 	ann := g.player("Ann", 10.5, -20)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Lanes are how a room sends. Frames are kept by reference, so that bytes which many peers are given are there once: they
-// must not change afterwards.
+// Lanes are how a room sends. Frames are kept by reference, so that bytes which many peers are given are there once:
+// they must not change afterwards.
 
 // Bounds of what waits on a control lane.
 const (
@@ -15,7 +15,8 @@ const (
 	gathered   = 16 << 10  // bytes of small frames that go in one write
 )
 
-// lanes hold what waits for a peer of a room: frames of which none is lost, and the newest of those that replace each other.
+// lanes hold what waits for a peer of a room: frames of which none is lost, and the newest of those that replace each
+// other.
 type lanes struct {
 	control []piece // from first on
 	first   int
@@ -80,7 +81,8 @@ func (l *lanes) dropRecovery() {
 	l.control = kept
 }
 
-// take makes frames of the control lane the next thing to be sent: small ones together, a long one where it lies.
+// takeControl makes frames of the control lane the next thing to be sent: small ones together, a long one where it
+// lies.
 func (o *outbox) takeControl() {
 	l := o.lanes
 	for l.first < len(l.control) && len(o.rest) < gathered {
@@ -123,8 +125,8 @@ func (s *Socket) Control(frame []byte, binary bool) bool {
 // Queued is how many messages of [Socket.Queue] wait at most.
 const Queued = 32
 
-// Queue sends a binary message after all that were given before. Where more than [Queued] would wait, it drops the oldest of the
-// lowest rank among them and returns that rank; -1: none.
+// Queue sends a binary message after all that were given before. Where more than [Queued] would wait, it drops the
+// oldest of the lowest rank among them and returns that rank; -1: none.
 func (s *Socket) Queue(frame []byte, rank int) (dropped int) {
 	now := s.sweep.now()
 	s.mu.Lock()

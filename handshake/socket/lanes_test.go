@@ -22,7 +22,8 @@ func stopped(t *testing.T, f func(*testing.T, *Socket, *fake)) {
 	})
 }
 
-// TestLanesOrder: control in order, then the newest state alone, and the close frame behind what is on the control lane.
+// TestLanesOrder: control in order, then the newest state alone, and the close frame behind what is on the control
+// lane.
 func TestLanesOrder(t *testing.T) {
 	stopped(t, func(t *testing.T, s *Socket, f *fake) {
 		f.room = -1
@@ -175,7 +176,8 @@ func TestOtherLimits(t *testing.T) {
 	}
 }
 
-// TestQueue: of more than 32 messages the oldest of the lowest rank goes, and those of a higher rank stay in their place.
+// TestQueue: of more than 32 messages the oldest of the lowest rank goes, and those of a higher rank stay in their
+// place.
 func TestQueue(t *testing.T) {
 	stopped(t, func(t *testing.T, s *Socket, f *fake) {
 		f.room = -1

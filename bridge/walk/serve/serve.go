@@ -1,6 +1,6 @@
-// Package serve lets people without Minecraft into areas, over the walk protocol at /ws/game. It promises that a connection is
-// closed with the code and the words for what it did, that one which does not read costs 32 messages and holds nobody up, and that
-// nobody is there before a whole Hello.
+// Package serve lets people without Minecraft into areas, over the walk protocol at /ws/game. It promises that a
+// connection is closed with the code and the words for what it did, that a client that does not read costs 32 messages
+// and holds nobody up, and that nobody is there before a whole Hello.
 package serve
 
 import (
@@ -60,7 +60,7 @@ var Labels = struct{ Message, Closed, Dropped, Ignored, Refused []string }{
 	Refused: append(upgrade.Reasons(), noArea.Reason, full.Reason, crowded.Reason),
 }
 
-// The refusals of our own.
+// Refusals of our own.
 var (
 	noArea  = upgrade.Refusal{Reason: "area", Status: http.StatusNotFound, Text: "there is no such area: ?area= takes one of walk.areas, and may be left out where there is one alone"}
 	full    = upgrade.Refusal{Reason: "full", Status: http.StatusServiceUnavailable, Text: "the area has as many guests as it may (max-guests)", Free: true}
@@ -72,7 +72,7 @@ type Config struct {
 	Players *world.Registry
 	Sweeper *socket.Sweeper
 	Counts  Counts
-	// Failures are those of all addresses; doors may share them. Nil: the server has its own.
+	// Failures counts the failures of all addresses; doors may share it. Nil: the server has its own.
 	Failures *front.Failures
 	Log      *slog.Logger
 }
@@ -113,8 +113,8 @@ func New(cfg Config) *Server {
 // SetOrigins replaces the further pages that may connect, as scheme://host[:port].
 func (s *Server) SetOrigins(origins []string) { s.door.SetOrigins(origins) }
 
-// Set replaces the areas. Those that stay as they are keep their guests; the connections of all others are closed. Nothing changes
-// once the server is closed.
+// Set replaces the areas. An area that stays as it is keeps its guests; the connections of all others are closed.
+// Nothing changes once the server is closed.
 func (s *Server) Set(areas map[string]walk.Config) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func (s *Server) Stop() {
 // Wait returns when every connection has ended; call Stop first.
 func (s *Server) Wait() { s.door.Wait() }
 
-// Guests returns how many there are in each area.
+// Guests returns how many guests are in each area.
 func (s *Server) Guests() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +181,7 @@ func (s *Server) Guests() map[string]int {
 	return out
 }
 
-// ServeHTTP upgrades, or refuses. Without areas there is nothing to be found.
+// ServeHTTP upgrades, or refuses. Without areas it finds nothing.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	none := len(s.rooms) == 0 && !s.stopped

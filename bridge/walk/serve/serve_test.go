@@ -58,7 +58,7 @@ func (c *tally) counts() Counts {
 	return Counts{c.of("message"), c.of("closed"), c.of("dropped"), c.of("ignored"), func(r string, _ netip.Addr) { refused(r) }}
 }
 
-// memory is a connection that keeps what is sent, and of that at most so many messages as a socket does while it is stuck.
+// memory is a connection that keeps what it is sent, but at most so many messages as a socket does while it is stuck.
 type memory struct {
 	mu     sync.Mutex
 	got    []string // hex
@@ -142,7 +142,7 @@ func inMemory(t *testing.T, f func(t *testing.T, s *stand)) {
 
 const hello = "010103416e6e"
 
-// TestNoHello: acceptance 2. Who does not say Hello is dropped after five seconds; unknown messages are none.
+// TestNoHello: acceptance 2. A client that does not say Hello is dropped after five seconds; unknown messages are none.
 func TestNoHello(t *testing.T) {
 	inMemory(t, func(t *testing.T, s *stand) {
 		begin := time.Now()
@@ -165,7 +165,8 @@ func TestNoHello(t *testing.T) {
 	})
 }
 
-// TestEndings: acceptance 2, 3 and 4. What a client does wrong closes its connection with the code for that, and nothing else does.
+// TestEndings: acceptance 2, 3 and 4. What a client does wrong closes its connection with the code for that, and
+// nothing else does.
 func TestEndings(t *testing.T) {
 	long := hex.EncodeToString(bytes.Repeat([]byte{0x10}, wire.MaxMessage))
 	for name, c := range map[string]struct {
@@ -232,8 +233,8 @@ func TestEndings(t *testing.T) {
 	})
 }
 
-// TestWelcomeFirst: acceptance 5 and 11. The first message is a Welcome, the first snapshot behind it has the guest's own entity,
-// and a Pong has the same clock and the present tick.
+// TestWelcomeFirst: acceptance 5 and 11. The first message is a Welcome, the first snapshot behind it has the guest's
+// own entity, and a Pong has the same clock and the present tick.
 func TestWelcomeFirst(t *testing.T) {
 	inMemory(t, func(t *testing.T, s *stand) {
 		other, _, leaveOther := s.connect()
@@ -460,7 +461,7 @@ func TestTooBig(t *testing.T) {
 	}
 }
 
-// TestRefused: who cannot come in is told why before the upgrade, and it is counted.
+// TestRefused: a client that may not come in is told why before the upgrade, and it is counted.
 func TestRefused(t *testing.T) {
 	s, url := served(t)
 	refused := func(url string, header http.Header) string {
@@ -524,7 +525,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestStop: acceptance 19. At the end every connection is closed with 1001, within two seconds though the peer does not answer.
+// TestStop: acceptance 19. At the end every connection is closed with 1001, within two seconds though the peer does not
+// answer.
 func TestStop(t *testing.T) {
 	s, url := served(t)
 	conn := dial(t, url)
@@ -542,8 +544,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestSlowReader: acceptance 10. A client that does not read for a while gets the newest messages when it does, and the others
-// get all of theirs meanwhile.
+// TestSlowReader: acceptance 10. A client that does not read for a while gets the newest messages when it does, and the
+// others get all of theirs meanwhile.
 func TestSlowReader(t *testing.T) {
 	s, url := served(t)
 	fast := plaza

@@ -13,8 +13,8 @@ import (
 
 // Conn is a connection to a client. Its methods must not block, and may be called from any goroutine.
 type Conn interface {
-	// Queue sends a binary message behind those that wait. Where too many do, it drops the oldest one of the lowest rank and
-	// returns that rank; -1: none.
+	// Queue sends a binary message behind those that wait. When too many wait, it drops the oldest one of the lowest
+	// rank and returns that rank; -1: none.
 	Queue(frame []byte, rank int) (dropped int)
 	Close(code socket.Code, reason string)
 }
@@ -25,7 +25,7 @@ type session struct {
 	area   *walk.Area
 	room   *room // nil: it never began
 	conn   Conn
-	late   *time.Timer // closes the connection of who has not said Hello
+	late   *time.Timer // closes the connection if there was no Hello
 	closed atomic.Bool
 
 	// The reader's.
