@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,17 +33,31 @@ func plaza(change func(*Config)) Config {
 }
 
 // watcher keeps snapshots.
-type watcher struct{ all []wire.Snapshot }
+type watcher struct {
+	mu  sync.Mutex
+	all []wire.Snapshot
+}
 
 func (w *watcher) Snapshot(frame []byte) {
 	m, err := wire.ParseServer(frame)
 	if err != nil {
 		panic(err)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.all = append(w.all, m.(wire.Snapshot))
 }
 
-func (w *watcher) last() wire.Snapshot { return w.all[len(w.all)-1] }
+func (w *watcher) list() []wire.Snapshot {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.all
+}
+
+func (w *watcher) last() wire.Snapshot {
+	all := w.list()
+	return all[len(all)-1]
+}
 
 func (s find) of(id uint32) (wire.Entity, bool) {
 	for _, e := range s.Entities {
@@ -219,12 +234,12 @@ func TestSnapshots(t *testing.T) {
 		for range 10 {
 			time.Sleep(time.Second)
 			synctest.Wait()
-			if n := len(g.w.all) - begin; n < 19 || n > 21 {
+			if n := len(g.w.list()) - begin; n < 19 || n > 21 {
 				t.Errorf("%d snapshots in a second", n)
 			}
-			begin = len(g.w.all)
+			begin = len(g.w.list())
 		}
-		for i, s := range g.w.all {
+		for i, s := range g.w.list() {
 			if s.Tick != uint32(i+1) {
 				t.Fatalf("tick %d after %d snapshots", s.Tick, i)
 			}
@@ -234,21 +249,21 @@ func TestSnapshots(t *testing.T) {
 				}
 			}
 		}
-		if len(w.all) != len(g.w.all) || g.Tick() != g.w.last().Tick {
-			t.Errorf("%d and %d snapshots, tick %d", len(w.all), len(g.w.all), g.Tick())
+		if len(w.list()) != len(g.w.list()) || g.Tick() != g.w.last().Tick {
+			t.Errorf("%d and %d snapshots, tick %d", len(w.list()), len(g.w.list()), g.Tick())
 		}
 		other.Leave()
-		n := len(w.all)
+		n := len(w.list())
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if _, ok := (find{g.w.last()}).of(other.ID); ok || len(w.all) != n {
+		if _, ok := (find{g.w.last()}).of(other.ID); ok || len(w.list()) != n {
 			t.Error("somebody who has left is still there")
 		}
 		g.v.Leave()
-		n, tick := len(g.w.all), g.Tick()
+		n, tick := len(g.w.list()), g.Tick()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(g.w.all) != n || g.Tick() > tick+1 {
+		if len(g.w.list()) != n || g.Tick() > tick+1 {
 			t.Errorf("without guests there were ticks %d to %d", tick, g.Tick())
 		}
 		back, err := g.Enter()
