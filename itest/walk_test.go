@@ -124,8 +124,8 @@ func TestWalkWithAnotherClient(t *testing.T) {
 	}
 }
 
-// TestGuestSeesPlayers: acceptance 12 of the walk protocol, with a player whom nobody here wrote. A guest is shown where the player
-// stands, within 0.05 blocks, and no longer once the player has left.
+// TestGuestSeesPlayers: acceptance 12 of the walk protocol, with a player whom nobody here wrote. A guest is shown
+// where the player stands, within 0.05 blocks, and no longer once the player has left.
 func TestGuestSeesPlayers(t *testing.T) {
 	p := start(t, "online: false\ntry: [limbo]\nwalk: {enabled: true, areas: {floor: {world: limbo/overworld, from: [-200, -100], to: [200, 150.5], spawn: [30, 30]}}}\n")
 	ann := peer.NewBots(t, "1.21.4").Join(p.addr, "Ann")

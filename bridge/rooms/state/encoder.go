@@ -95,8 +95,9 @@ func (e *Encoder) Round(o Object) Object {
 	return e.now
 }
 
-// Moved reports whether the last Round gave something that a receiver of the one before it has to be told of. Differences that
-// a float32 cannot tell do not add up here: whoever goes by it has to send a state from time to time all the same.
+// Moved reports whether the last Round gave something that a receiver of the one before it has to be told of.
+// Differences that a float32 cannot tell do not add up here: whoever goes by it has to send a state from time to time
+// all the same.
 func (e *Encoder) Moved() bool { return e.moved }
 
 // Baseline makes o the baseline of later differences, and returns it rounded, valid until the next call.
