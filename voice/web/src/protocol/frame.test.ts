@@ -1,6 +1,10 @@
 import {describe, expect, test} from 'vitest';
 import {encodeC2S, encodeS2C, maxOpus, newStream, opusOK, parseC2S, parseS2C, type C2SFormat, type S2CFormat} from './frame.ts';
-import {frameVectors, goFloat} from './vectors.ts';
+import {frameVectors, goFloat, vectorFiles} from './vectors.ts';
+
+test('every vector file is read', () => {
+  expect(vectorFiles('voice/wire/testdata/')).toEqual(['c2s.txt', 's2c.txt']);
+});
 
 const lastByte = (id: string): number => parseInt(id.slice(-2), 16);
 

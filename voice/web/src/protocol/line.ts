@@ -1,6 +1,6 @@
 import {codes, encodeGroup, isGroupType, isVerb, parseGroup, type Code, type GroupRequest, type GroupType, type Verb} from './group.ts';
 import {
-  absent, decodeText, encodeText, isUUID, maxNumber, plain, readFlag, readNumber, utf8Decode, utf8Length, validGroupName, validReason,
+  absent, decodeText, encodeText, isUUID, plain, readFlag, readNumber, utf8Decode, utf8Length, validGroupName, validReason,
   validSpeakerName, writeFlag, zeroUUID,
 } from './text.ts';
 
@@ -83,6 +83,7 @@ export interface Beat {line: 'beat'; n: number; accepted: number}
 export type S2CLine = Roster | Changes | Pose | Speakers | Groups | GroupResult | Mute | Ranges | Near | Rights | Mic | Beat;
 
 const maxSpeakers = 32, maxSpeakersChars = 10_000, maxInvitations = 8, maxNear = 50, maxCoordinate = 1e9;
+const maxAway = 60_000_000; // blocks between two people, as the server has it
 
 const speakersHeader = 'SSVC_SPEAKERS_V1';
 const groupsHeader = 'SSVC_GROUPS_V1';
@@ -276,7 +277,7 @@ function parseNear(s: string, end: number): Near | 'reject' {
     const [id, ...words] = row.split(' ');
     if (!isUUID(id) || words.length !== 3 || seen.has(id)) return 'reject';
     const [dx, dy, dz] = words.map((w) => (/^(?:0|-?[1-9][0-9]{0,9})$/.test(w) ? Number(w) : NaN));
-    for (const v of [dx, dy, dz]) if (!(Math.abs(v!) <= maxNumber)) return 'reject';
+    for (const v of [dx, dy, dz]) if (!(Math.abs(v!) <= maxAway)) return 'reject';
     seen.add(id);
     people.push({id, dx: dx!, dy: dy!, dz: dz!});
   }

@@ -1,8 +1,11 @@
-import {readFileSync} from 'node:fs';
+import {readFileSync, readdirSync} from 'node:fs';
 
 // Reads the vector files that stand beside the Go codecs. A file without vectors is a failure, for then nothing would be tested.
 
 const folder = new URL('../../../../', import.meta.url); // the project
+
+/** vectorFiles names the vector files of a folder, sorted. */
+export const vectorFiles = (of: string): string[] => readdirSync(new URL(of, folder)).filter((name) => name.endsWith('.txt')).sort();
 
 function rows(file: string, columns: number): string[][] {
   const text = readFileSync(new URL(file, folder), 'utf8');
