@@ -2,13 +2,13 @@ package itest
 
 import (
 	"bytes"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/web"
 )
 
@@ -39,29 +39,12 @@ func installPage(t *testing.T) {
 	inPage(t, "npm", "ci", "--no-audit", "--no-fund", "--loglevel=error")
 }
 
-// treeOf reads a tree.
-func treeOf(t *testing.T, tree fs.FS) map[string][]byte {
-	t.Helper()
-	out := map[string][]byte{}
-	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		out[path], err = fs.ReadFile(tree, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // TestPageIsBuilt: what is embedded is what its source builds to, to the byte, and the tests of the source pass.
 func TestPageIsBuilt(t *testing.T) {
 	installPage(t)
 	built := filepath.Join(t.TempDir(), "dist")
 	inPage(t, "npm", "run", "--silent", "build", "--", "--outDir", built, "--emptyOutDir", "--logLevel", "error")
-	want, have := treeOf(t, os.DirFS(built)), treeOf(t, web.Files)
+	want, have := testkit.Tree(t, os.DirFS(built)), testkit.Tree(t, web.Files)
 	if len(want) < 10 || want["index.html"] == nil {
 		t.Fatalf("built only %d files", len(want))
 	}

@@ -1,4 +1,4 @@
-// Package testkit is what the tests of several packages need: files of vectors, waiting, and a log that can be read.
+// Package testkit is what the tests of several packages need: files of vectors, trees, waiting, and a log that can be read.
 //
 // It stands beside the floors, and only tests import it. Tools that need a library have packages of their own below, so
 // that a test which only waits does not wait for these.
@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -159,4 +160,21 @@ func (l *Log) String() string {
 // Logger returns a logger that writes lines of text here, from this level on.
 func (l *Log) Logger(level slog.Level) *slog.Logger {
 	return slog.New(slog.NewTextHandler(l, &slog.HandlerOptions{Level: level}))
+}
+
+// Tree reads all files of a tree, by their paths. The test ends when one cannot be read.
+func Tree(t testing.TB, tree fs.FS) map[string][]byte {
+	t.Helper()
+	out := map[string][]byte{}
+	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		out[path], err = fs.ReadFile(tree, path)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

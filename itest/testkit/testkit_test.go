@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -96,5 +97,12 @@ func TestLog(t *testing.T) {
 	all.Wait()
 	if s := l.String(); strings.Count(s, "msg=yes\n") != 10 || strings.Contains(s, "msg=no") {
 		t.Errorf("%q", s)
+	}
+}
+
+func TestTree(t *testing.T) {
+	got := Tree(t, fstest.MapFS{"a": {Data: []byte("1")}, "b/c": {Data: []byte("2")}})
+	if len(got) != 2 || string(got["a"]) != "1" || string(got["b/c"]) != "2" {
+		t.Errorf("%q", got)
 	}
 }

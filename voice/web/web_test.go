@@ -1,35 +1,18 @@
 package web
 
 import (
-	"io/fs"
 	"strings"
 	"testing"
 
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"go.uber.org/goleak"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// files reads a tree.
-func files(t *testing.T, tree fs.FS) map[string][]byte {
-	t.Helper()
-	out := map[string][]byte{}
-	err := fs.WalkDir(tree, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		out[path], err = fs.ReadFile(tree, path)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // TestFiles: the page asks for what is embedded, and holds nothing that a strict content policy would forbid.
 func TestFiles(t *testing.T) {
-	have := files(t, Files)
+	have := testkit.Tree(t, Files)
 	index := string(have["index.html"])
 	for _, forbidden := range []string{"<style", "style=", "onclick", "javascript:", "http://", "https://", "//"} {
 		if strings.Contains(index, forbidden) {
