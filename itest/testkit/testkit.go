@@ -1,4 +1,4 @@
-// Package testkit is what the tests of several packages need: files of vectors, trees, waiting, and a log that can be read.
+// Package testkit is what the tests of several packages need: vectors, trees of files, waiting, and a log to read.
 //
 // It stands beside the floors, and only tests import it. Tools that need a library have packages of their own below, so
 // that a test which only waits does not wait for these.
