@@ -110,6 +110,9 @@ type Voice struct {
 	Enabled    bool               `yaml:"enabled"`
 	PublicURL  string             `yaml:"public-url"`      // base URL for clients; empty: their address
 	Origins    []string           `yaml:"allowed-origins"` // for browsers, in addition to the gateway's own host
+	Page       bool               `yaml:"page"`            // browsers are served the voice page
+	Name       string             `yaml:"name"`            // the network's, on the page; empty: its host name
+	Invite     string             `yaml:"invite"`          // how players are told of the page: chat, off
 	Range      float64            `yaml:"range"`           // blocks
 	Worlds     map[string]float64 `yaml:"worlds"`          // world or server/world → range
 	Regions    map[string]Region  `yaml:"regions"`         // by name
@@ -272,7 +275,7 @@ func Default() Config {
 		Status:        Status{MOTD: "An <gold>Earshot</gold> network: come closer, speak up", MaxPlayers: 500, Sample: "players", Lines: []string{}, Passthrough: []string{}, Cache: s(10)},
 		Limbo:         Limbo{},
 		Voice: Voice{
-			Enabled: true, Origins: []string{}, Range: 48, Worlds: map[string]float64{}, Regions: map[string]Region{},
+			Enabled: true, Origins: []string{}, Page: true, Invite: "chat", Range: 48, Worlds: map[string]float64{}, Regions: map[string]Region{},
 			Whisper: 0.5, Shout: 2, Spectators: "spectators", Visibility: "seen",
 			Groups: Groups{
 				Enabled: true, Max: 200, Members: 100, Types: slices.Clone(GroupTypes), Passwords: true, Persistent: true,

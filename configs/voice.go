@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/uuid"
 )
@@ -92,6 +93,9 @@ var GroupTypes = []string{"normal", "open", "isolated"}
 // maxUnused is ten years, in days.
 const maxUnused = 3653
 
+// maxName bounds the name of a network, in bytes.
+const maxName = 64
+
 // maxRange bounds how far a voice carries, in blocks, and maxTier a tier's factor for that.
 const (
 	maxRange = 1024
@@ -111,6 +115,10 @@ func (l *Loaded) checkVoice(p *problems) {
 		if u, err := url.Parse(o); err == nil && (strings.Trim(u.Path, "/") != "" || u.User != nil) {
 			p.bad("voice.allowed-origins", "%q has a path, which browsers do not name: write %s://%s", o, u.Scheme, u.Host)
 		}
+	}
+	p.oneOf("voice.invite", v.Invite, "chat", "off")
+	if len(v.Name) > maxName || strings.ContainsFunc(v.Name, unicode.IsControl) {
+		p.bad("voice.name", "%q is no name: at most %d letters, on one line", v.Name, maxName)
 	}
 	far := func(key string, blocks float64) {
 		if !(blocks >= 0 && blocks <= maxRange) {

@@ -212,7 +212,13 @@ func (s *talker) invited() offer.Offer {
 func (s *talker) connect(cfg client.Config) {
 	s.t.Helper()
 	s.offer = s.invited()
-	cfg.URL, cfg.Token, cfg.Player = s.offer.URL, s.offer.Token, s.id
+	s.dial(s.offer.URL, s.offer.Token, cfg)
+}
+
+// dial connects with a token, however it was got.
+func (s *talker) dial(url, token string, cfg client.Config) {
+	s.t.Helper()
+	cfg.URL, cfg.Token, cfg.Player = url, token, s.id
 	cfg.Sound = func(x client.Sound) {
 		h := sound{kind: x.Kind, from: x.Source, origin: x.Origin, gain: x.Gain, dx: float64(x.DX), dz: float64(x.DZ), concealed: x.Concealed, at: time.Now()}
 		h.hz, h.level = tone(x.PCM)

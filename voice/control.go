@@ -56,6 +56,13 @@ func (g *Gateway) Offers() caps.Set {
 	return c
 }
 
+// Earshot tells how far an ordinary voice carries where a player is, in blocks, and how many with a voice are within
+// that.
+func (g *Gateway) Earshot(player uuid.UUID) (near int, reach float64) { return g.hub.Earshot(player) }
+
+// ToggleMic asks a player's page to open or close its microphone. It is false where they have none open.
+func (g *Gateway) ToggleMic(player uuid.UUID) bool { return g.hub.ToggleMic(player) }
+
 // Mute silences a player until it is lifted or, with a time, lapses. When Mute returns, the mute is in force for the
 // next frame, and stored as far as it can be; that holds for every method that changes lasting state. The error is
 // about the record, or the gateway has been closed.

@@ -59,21 +59,24 @@ func (s *State) Names(most int) *Names {
 	return n
 }
 
-// Seen notes that a player is here.
-func (n *Names) Seen(player uuid.UUID, name string, now time.Time) {
+// Seen notes that a player is here. It returns when it was noted last, to a day; zero: never, or long ago.
+func (n *Names) Seen(player uuid.UUID, name string, now time.Time) (last time.Time) {
 	r := PlayerName{player, name, now.UTC().Truncate(time.Second)}
 	if n.max <= 0 || r.Check() != nil {
-		return
+		return time.Time{}
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.takeNews()
 	if was, ok := n.byID[player]; ok && was.Name == name && now.Sub(was.Seen) < seenEvery {
-		return
+		return was.Seen
+	} else if ok {
+		last = was.Seen
 	}
 	n.put(r)
 	n.bucket.Set(player.String(), r, nil) // the store takes it later if it cannot now
 	n.prune()
+	return last
 }
 
 // Name returns a player's last name; empty when it is not known.

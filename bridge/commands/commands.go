@@ -117,6 +117,7 @@ type Config struct {
 	Network Network
 	Program Program
 	Voice   Voice               // nil: there is no /voice
+	Page    Page                // nil: there is no voice page
 	Past    Past                // nil: players who are not here have no names
 	Hubs    []string            // servers that /hub goes to, the first that is up; empty: there is no /hub
 	Aliases map[string][]string // other names of commands
@@ -183,7 +184,7 @@ func (e *StrayError) Error() string {
 
 // Nodes lists the permissions that any command or part of one needs, whether the configuration has that command or not.
 func Nodes() (all []string) {
-	c := &Commands{cfg: Config{Hubs: []string{""}, Program: Program{
+	c := &Commands{cfg: Config{Hubs: []string{""}, Page: noPage{}, Program: Program{
 		Status: func() []Fact { return nil }, Reload: func(context.Context) ([]string, []string, error) { return nil, nil, nil },
 		Drain: func(string, bool, bool, func(Emptied)) error { return nil }, Dump: func(context.Context) (string, error) { return "", nil }, Shutdown: func(context.Context, string) {},
 	}}}
@@ -193,6 +194,9 @@ func Nodes() (all []string) {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
+
+// noPage stands for any page.
+type noPage struct{ Page }
 
 // Table returns the table for announcing, finding and completing the commands. To run one, use Execute, which also
 // answers.

@@ -388,6 +388,9 @@ func TestPermissions(t *testing.T) {
 	// What everybody may do by default is what commands there are.
 	for _, node := range perm.Defaults() {
 		if name, ok := strings.CutPrefix(node, "earshot.command."); ok {
+			if slices.Contains(Nodes(), node) && strings.Contains(name, ".") { // of a part
+				continue
+			}
 			if c, _ := full.Table().Find(&source{}, name); c == nil {
 				t.Errorf("%s is allowed by default, and there is no such command", node)
 			}

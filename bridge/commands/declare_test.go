@@ -208,7 +208,7 @@ func TestDeclareCompletion(t *testing.T) {
 	// Each kind of thing has its own permission, for its completion too.
 	for _, name := range []string{"domain", "listen", "edge", "speaker", "group"} {
 		src := &source{player: n.players[0], denied: []string{"earshot.command.voice." + name}}
-		for _, sub := range voiceWords([]string{name}, anyPart) {
+		for _, sub := range new(Commands).voiceWords([]string{name}, anyPart) {
 			src.heard = nil
 			c.Execute(t.Context(), src, "voice "+name+" "+sub+" a b c")
 			same(t, name+" "+sub, src.answers(), "You may not do that.")

@@ -41,8 +41,9 @@ func (c *Commands) help(src Source, topic string) {
 	}
 	switch cmd.Name {
 	case "voice":
-		for i := range voiceParts {
-			if p := &voiceParts[i]; src.Allowed(Permission(p.node)) {
+		all := c.parted()
+		for i := range all {
+			if p := &all[i]; src.Allowed(Permission(p.node)) {
 				line("/voice "+p.name+p.args, key("help-voice-"+strings.ReplaceAll(p.name, " ", "-")))
 			}
 		}

@@ -65,7 +65,7 @@ type voicePart struct {
 	suggest func(c *Commands, src Source, before []string) []packet.Suggestion
 }
 
-var voiceParts = slices.Concat([]voicePart{
+var voiceParts = slices.Concat(pageParts, []voicePart{
 	{"mute", "voice.mute", " <player> [duration] [reason]", (*Commands).mute, func(c *Commands, src Source, before []string) []packet.Suggestion {
 		switch len(before) {
 		case 0:
@@ -106,10 +106,19 @@ func many(each ...suggester) func(*Commands, Source, []string) []packet.Suggesti
 	}
 }
 
+// parted returns the parts that there are.
+func (c *Commands) parted() []voicePart {
+	if c.cfg.Page == nil {
+		return voiceParts[len(pageParts):]
+	}
+	return voiceParts
+}
+
 // voiceWords returns the words that may follow these, of the parts that allowed lets through.
-func voiceWords(before []string, allowed func(p *voicePart) bool) (out []string) {
-	for i := range voiceParts {
-		p := &voiceParts[i]
+func (c *Commands) voiceWords(before []string, allowed func(p *voicePart) bool) (out []string) {
+	all := c.parted()
+	for i := range all {
+		p := &all[i]
 		name := strings.Fields(p.name)
 		if len(before) >= len(name) || !slices.EqualFunc(before, name[:len(before)], strings.EqualFold) || !allowed(p) {
 			continue
@@ -125,7 +134,7 @@ func anyPart(*voicePart) bool { return true }
 
 func (c *Commands) voiceCommand() command.Command[Source] {
 	var nodes []string
-	for _, p := range voiceParts {
+	for _, p := range c.parted() {
 		if n := Permission(p.node); !slices.Contains(nodes, n) {
 			nodes = append(nodes, n)
 		}
@@ -133,18 +142,21 @@ func (c *Commands) voiceCommand() command.Command[Source] {
 	return command.Command[Source]{
 		Name: "voice", Parts: nodes,
 		Args: []arg{
-			{Name: strings.Join(voiceWords(nil, anyPart), "|"), Suggest: c.suggestVoice},
+			{Name: strings.Join(c.voiceWords(nil, anyPart), "|"), Optional: true, Suggest: c.suggestVoice},
 			{Name: "more", Kind: command.Greedy, Optional: true, Suggest: c.suggestVoice},
 		},
 		Run: func(_ context.Context, src Source, args []string) error {
 			raw := strings.Join(args, " ")
 			words := strings.Fields(raw)
-			p := findVoicePart(words)
+			if len(words) == 0 && c.cfg.Page != nil && src.Player() != nil {
+				words = pageWords
+			}
+			p := c.findVoicePart(words)
 			if p == nil {
-				known := words[:1]
-				choice := voiceWords(known, anyPart)
+				known := words[:min(len(words), 1)]
+				choice := c.voiceWords(known, anyPart)
 				if len(choice) == 0 {
-					known, choice = nil, voiceWords(nil, anyPart)
+					known, choice = nil, c.voiceWords(nil, anyPart)
 				}
 				return &command.UsageError{Usage: strings.Join(append([]string{"/voice"}, known...), " ") + " <" + strings.Join(choice, "|") + ">"}
 			}
@@ -173,11 +185,12 @@ func behind(raw string, n int) string {
 }
 
 // findVoicePart finds the part whose words come first.
-func findVoicePart(words []string) *voicePart {
-	for i := range voiceParts {
-		name := strings.Fields(voiceParts[i].name)
+func (c *Commands) findVoicePart(words []string) *voicePart {
+	all := c.parted()
+	for i := range all {
+		name := strings.Fields(all[i].name)
 		if len(words) >= len(name) && slices.EqualFunc(words[:len(name)], name, strings.EqualFold) {
-			return &voiceParts[i]
+			return &all[i]
 		}
 	}
 	return nil
@@ -185,9 +198,9 @@ func findVoicePart(words []string) *voicePart {
 
 // suggestVoice completes the part and its arguments. It may not wait, and so does not ask Voice who is muted.
 func (c *Commands) suggestVoice(src Source, before []string) (out []packet.Suggestion) {
-	p := findVoicePart(before)
+	p := c.findVoicePart(before)
 	if p == nil {
-		return suggest(voiceWords(before, func(p *voicePart) bool { return src.Allowed(Permission(p.node)) })...)(src, before)
+		return suggest(c.voiceWords(before, func(p *voicePart) bool { return src.Allowed(Permission(p.node)) })...)(src, before)
 	}
 	if p.suggest == nil || !src.Allowed(Permission(p.node)) {
 		return nil

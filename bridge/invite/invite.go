@@ -57,6 +57,7 @@ type Inviter struct {
 	mu      sync.Mutex
 	terms   Terms
 	present map[uuid.UUID]player // by the newest session
+	said    map[uuid.UUID]bool   // those whose client has said hello: it has a voice of its own
 	refused map[uuid.UUID]bool   // those who asked while there was no voice
 
 	// Counts since the start.
@@ -81,7 +82,7 @@ func New(cfg Config) *Inviter {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Inviter{cfg: cfg, terms: cfg.Terms, present: make(map[uuid.UUID]player), refused: make(map[uuid.UUID]bool)}
+	return &Inviter{cfg: cfg, terms: cfg.Terms, present: make(map[uuid.UUID]player), said: make(map[uuid.UUID]bool), refused: make(map[uuid.UUID]bool)}
 }
 
 // Apply changes the terms of invitations from now on. Players who asked in vain while there was no voice are invited
@@ -147,6 +148,7 @@ func (i *Inviter) Left(p session.Player) {
 	}
 	delete(i.present, id)
 	delete(i.refused, id)
+	delete(i.said, id)
 	i.cfg.Tokens.Forget(id)
 }
 
@@ -161,6 +163,7 @@ func (i *Inviter) invite(p player) {
 	i.mu.Lock()
 	terms := i.terms
 	i.present[id] = p
+	i.said[id] = true
 	if terms.Off {
 		i.refused[id] = true
 	}
@@ -173,14 +176,11 @@ func (i *Inviter) invite(p player) {
 		i.unavailable(p, offer.NoPermission)
 		return
 	}
-	url := terms.PublicURL
-	if url == "" {
-		var ok bool
-		if url, ok = baseURL(p.Host(), p.Port(), terms.TLS); !ok {
-			i.cfg.Log.Debug("no voice for a client that did not say which address it joined by", "player", id)
-			i.unavailable(p, offer.Disabled)
-			return
-		}
+	url, ok := terms.base(p)
+	if !ok {
+		i.cfg.Log.Debug("no voice for a client that did not say which address it joined by", "player", id)
+		i.unavailable(p, offer.Disabled)
+		return
 	}
 	token, ttl, err := i.cfg.Tokens.Mint(id)
 	if err != nil {
@@ -192,6 +192,32 @@ func (i *Inviter) invite(p player) {
 		return
 	}
 	i.Offered.Add(1)
+}
+
+// Base returns the base URL that a player who is on the network is offered; false: their client did not say by which
+// address it joined.
+func (i *Inviter) Base(id uuid.UUID) (url string, ok bool) {
+	i.mu.Lock()
+	p, terms := i.present[id], i.terms
+	i.mu.Unlock()
+	if p == nil {
+		return "", false
+	}
+	return terms.base(p)
+}
+
+// SaidHello tells whether a player's client has a voice of its own: it has asked for one.
+func (i *Inviter) SaidHello(id uuid.UUID) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.said[id]
+}
+
+func (t *Terms) base(p player) (url string, ok bool) {
+	if t.PublicURL != "" {
+		return t.PublicURL, true
+	}
+	return baseURL(p.Host(), p.Port(), t.TLS)
 }
 
 func (i *Inviter) unavailable(p player, why offer.Reason) {

@@ -33,6 +33,9 @@ func (n *Network) compileCommands(p *policy, wrong *faults) {
 	}
 	if p.talk {
 		cfg.Voice = n.voices
+		if p.page {
+			cfg.Page = opener{n}
+		}
 	}
 	if p.record {
 		cfg.Log = n.controller.log

@@ -52,6 +52,7 @@ type parts struct {
 	sockets     *upgrade.Handler
 	play        *play
 	walk        *guests.Server
+	page        *voicePage
 	gateway     *voice.Gateway
 	names       *voice.Names
 	store       *store.Store
@@ -73,8 +74,9 @@ func (n *Network) assemble(ln, remote net.Listener, on *store.Store, state *voic
 	tokens := token.New(1 << 16)
 	p.inviter = invite.New(invite.Config{Tokens: tokens, Log: n.log.With("room", "invite")})
 	p.turned = newTurned(n.log)
+	p.page = newVoicePage(n, tokens)
 	p.server = proxy.New(n.now.compiled, proxy.Dependencies{
-		Watch: []session.Watch{watch{n.world, p.names, failures}}, Channels: []session.Channels{p.inviter}, Hooks: n.controller, Backends: n.backchannel, Say: n.say,
+		Watch: []session.Watch{watch{n.world, p.names, failures, p.page}}, Channels: []session.Channels{p.inviter}, Hooks: n.controller, Backends: n.backchannel, Say: n.say,
 		Admit: n.players.admit, Listed: n.players.listed, Ended: p.turned.session,
 	}, n.log.With("room", "proxy"))
 	n.players.server = p.server

@@ -24,6 +24,7 @@ type policy struct {
 	texts   map[string]map[string]string
 	record  bool         // log the commands and who gave them
 	talk    bool         // there is /voice
+	page    bool         // and a voice page
 	welcome *packet.Text // to the built-in world; nil: a text of the table
 	alone   bool         // there are no servers
 	options command.Options
@@ -42,7 +43,7 @@ func newPolicy(l *configs.Loaded, servers []backend.Server) (p policy, err error
 	var wrong []error
 	c := &l.Commands
 	p = policy{
-		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled,
+		hubs: c.Hubs, aliases: c.Aliases, texts: l.Texts, record: c.Record, talk: l.Voice.Enabled, page: l.Voice.Page,
 		modes: map[string]bungee.Mode{}, addrs: map[string]netip.AddrPort{}, restricted: map[string]bool{},
 		options: command.Options{Commands: rate(c.Rate), Suggestions: rate(c.Completions), KickAfter: c.KickAfter, SuggestionsKickAfter: c.CompletionsKickAfter, Strict: c.Strict, Quiet: !c.Announce},
 	}

@@ -47,6 +47,7 @@ type settings struct {
 	rooms    configs.Rooms
 	walks    map[string]walk.Config // areas
 	invite   invite.Terms
+	page     pageTerms
 	origins  []string
 	proxy    proxy.Settings
 	voice    voice.Config          // as far as it has a setter
@@ -86,6 +87,7 @@ func newSettings(l *configs.Loaded) (s *settings, err error) {
 	s.sights, s.sight, err = sights(l)
 	note(err)
 	s.invite = invite.Terms{PublicURL: s.public, TLS: s.secure(), Off: !l.Voice.Enabled}
+	s.page = pageTerms{on: l.Voice.Page, name: l.Voice.Name, invites: l.Voice.Invite == "chat", secure: s.secure() || strings.HasPrefix(s.public, "https:")}
 	s.policy, err = newPolicy(l, s.proxy.Servers)
 	note(err)
 	s.watchers, _ = configs.Prefixes(l.Admin.Networks) // Load has checked it, and these
@@ -282,6 +284,7 @@ func (n *Network) apply(s *settings) {
 	p.play.set(s.rooms)
 	p.walk.SetOrigins(s.origins)
 	p.walk.Set(s.walks)
+	p.page.apply(s)
 	p.voiceOn.Store(!s.invite.Off)
 	n.world.Sights().SetRules(s.sights, s.sight)
 	v := &s.voice

@@ -99,6 +99,7 @@ var live = map[string]sample{
 	"permissions.operators":        {"PERMISSIONS_GROUPS={g: {nodes: [a]}}", "PERMISSIONS_OPERATORS={3: g}"},
 
 	"voice.enabled": {"", "VOICE_ENABLED=false"}, "voice.public-url": {"", "VOICE_PUBLIC_URL=https://v.example"},
+	"voice.page": {"", "VOICE_PAGE=false"}, "voice.name": {"", "VOICE_NAME=Isles"}, "voice.invite": {"", "VOICE_INVITE=off"},
 	"voice.allowed-origins": {"", "VOICE_ALLOWED_ORIGINS=['https://p.example']"}, "voice.range": {"", "VOICE_RANGE=7"},
 	"voice.worlds": {"", "VOICE_WORLDS={w: 7}"}, "voice.regions": {"", region},
 	"voice.regions.*.world":    {region, strings.Replace(region, "world: w", "world: x", 1)},

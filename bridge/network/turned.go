@@ -11,6 +11,7 @@ import (
 	"github.com/earshot-mc/earshot/bridge/rcon"
 	"github.com/earshot-mc/earshot/bridge/rooms/serve"
 	guests "github.com/earshot-mc/earshot/bridge/walk/serve"
+	"github.com/earshot-mc/earshot/handshake/page"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
 	"github.com/earshot-mc/earshot/proxy/listen"
 	"github.com/earshot-mc/earshot/proxy/session"
@@ -24,7 +25,7 @@ type turned struct {
 	log  *slog.Logger
 	hide atomic.Bool // addresses are not for the log
 
-	connections, sockets, places, visitors, remotes, walks func(reason string)
+	connections, sockets, places, visitors, remotes, walks, pages func(reason string)
 
 	mu    sync.Mutex
 	lines map[string]*turnedLine
@@ -37,7 +38,7 @@ type turnedLine struct {
 
 func newTurned(log *slog.Logger) *turned {
 	nothing := func(string) {}
-	return &turned{log: log, lines: map[string]*turnedLine{}, connections: nothing, sockets: nothing, places: nothing, walks: nothing, visitors: nothing, remotes: nothing}
+	return &turned{log: log, lines: map[string]*turnedLine{}, connections: nothing, sockets: nothing, places: nothing, walks: nothing, visitors: nothing, remotes: nothing, pages: nothing}
 }
 
 // export adds the counters to /metrics; before that nothing is counted.
@@ -47,6 +48,7 @@ func (t *turned) export(pages *admin.Admin) {
 	t.walks = pages.Tally("earshot_walk_refused_total", "Sockets of guests who walk refused before they are upgraded, by reason.", "reason", guests.Labels.Refused)
 	t.places = pages.Tally("earshot_rooms_sockets_refused_total", "Sockets of rooms refused before they are upgraded, by reason.", "reason", serve.Reasons())
 	t.remotes = pages.Tally("earshot_rcon_refused_total", "RCON connections refused or ended, by reason.", "reason", rcon.Reasons())
+	t.pages = pages.Tally("earshot_page_refused_total", "Requests of voice pages refused, by the code that the page was told.", "code", page.Codes())
 	t.visitors = pages.Tally("earshot_http_closed_total", "HTTP connections closed to make room for others, by reason.", "reason", []string{httpCrowded})
 }
 
@@ -110,6 +112,18 @@ var remotesTurned = map[string]why{
 	rcon.NoLogin:   {"an RCON connection that does not begin with the password", "rcon.address"},
 	rcon.Malformed: {"an RCON connection that sends something else", "rcon.address"},
 	rcon.Crowded:   {"too many RCON connections; those silent for the longest give way", "rcon.address"},
+}
+
+var pagesTurned = map[string]why{
+	string(page.TooManyTries): {"too many wrong codes for the voice page from one address", "http-proxies, where all come from one address"},
+	string(page.NoPermission): {"a player at the voice page who may neither speak nor listen", "permissions: socketsvc.speak, socketsvc.listen"},
+	string(page.BadOrigin):    {"a request to the voice page from a page of another site", "voice.public-url, voice.allowed-origins"},
+	string(page.Busy):         {"a voice page that asks for tokens too often", "none: it waits and asks again"},
+}
+
+func (t *turned) page(code string, from netip.Addr) {
+	t.pages(code)
+	t.note("page", pagesTurned[code], from)
 }
 
 func (t *turned) connection(reason string, from netip.Addr) {

@@ -16,6 +16,7 @@ type watch struct {
 	world    *world.Registry
 	names    *voice.Names
 	failures *track.Failures
+	page     *voicePage
 }
 
 func (w watch) Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packet {
@@ -23,20 +24,24 @@ func (w watch) Wants(v *proto.Version, s proto.State, d proto.Dir) []proto.Packe
 }
 
 func (w watch) Watch(p session.Player) session.Observer {
-	w.names.Seen(p.ID(), p.Name(), time.Now())
+	w.page.joined(p, w.names.Seen(p.ID(), p.Name(), time.Now()))
 	player := w.world.Add(p.ID(), p.Name())
 	t := track.New(player, w.world, proto.Closest(p.Protocol()))
 	t.Failures = w.failures
-	return tracked{t, w.world, player}
+	return tracked{t, w.world, player, w.page}
 }
 
 type tracked struct {
 	*track.Track
 	world  *world.Registry
 	player *world.Player
+	page   *voicePage
 }
 
 func (t tracked) Close() {
 	t.Track.Close()
 	t.world.Remove(t.player)
+	if t.world.Get(t.player.ID) == nil { // else they have come back by another connection
+		t.page.left(t.player.ID)
+	}
 }

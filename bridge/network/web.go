@@ -135,11 +135,14 @@ func (p *parts) routes() http.Handler {
 			return
 		}
 		// A reverse proxy may cut the path of voice.public-url off, or pass it on.
-		if q.URL.Path != upgrade.Path && q.URL.Path != *p.voicePath.Load()+upgrade.Path || !p.voiceOn.Load() {
+		switch prefix := *p.voicePath.Load(); {
+		case q.URL.Path != upgrade.Path && q.URL.Path != prefix+upgrade.Path:
+			p.page.serve(w, q, prefix)
+		case p.voiceOn.Load():
+			p.sockets.ServeHTTP(w, q)
+		default:
 			http.NotFound(w, q)
-			return
 		}
-		p.sockets.ServeHTTP(w, q)
 	})
 	return mux
 }

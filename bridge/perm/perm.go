@@ -37,7 +37,7 @@ const (
 // Defaults returns what everybody may do unless the configuration says otherwise.
 func Defaults() []string {
 	return []string{
-		"earshot.command.server", "earshot.command.hub", "earshot.command.ping",
+		"earshot.command.server", "earshot.command.hub", "earshot.command.ping", "earshot.command.voice.link",
 		Speak, Listen, Soundboard, Groups, GroupsCreate, GroupsInvite, GroupsKeep,
 	}
 }

@@ -11,6 +11,8 @@ const bot = name => { const b = bots.get(name); if (!b) throw new Error(`${name}
 const place = b => ({ x: b.entity?.position.x, y: b.entity?.position.y, z: b.entity?.position.z })
 const degrees = b => ({ yaw: 180 - b.entity.yaw * 180 / Math.PI, pitch: -b.entity.pitch * 180 / Math.PI })
 const count = names => names.reduce((n, name) => ({ ...n, [name]: (n[name] ?? 0) + 1 }), {})
+// clicks lists what clicks on a text do, as an address or a command, whichever form the version gives to them.
+const clicks = v => typeof v !== 'object' || !v ? [] : v.action === 'open_url' || v.action === 'run_command' ? [v.value ?? v.url ?? v.command] : Object.values(v).flatMap(clicks)
 const raw = d => (Buffer.isBuffer(d) ? d : Buffer.from(Array.isArray(d) ? d.join('\0') : String(d))).toString('base64')
 
 function join ({ name, host, port, fakeHost }) {
@@ -25,6 +27,7 @@ function join ({ name, host, port, fakeHost }) {
   b.on('mount', () => say({ ev: 'mount', name, entity: b.vehicle?.id }))
   b.on('dismount', () => say({ ev: 'dismount', name }))
   b.on('messagestr', t => say({ ev: 'chat', name, text: t }))
+  b.on('message', m => clicks(m.json).forEach(text => say({ ev: 'click', name, text })))
   b.on('playerJoined', p => say({ ev: 'listed', name, text: p.username, uuid: p.uuid }))
   b.on('playerLeft', p => say({ ev: 'unlisted', name, text: p.username, uuid: p.uuid }))
   b.on('kicked', reason => say({ ev: 'kicked', name, text: text(reason), state: b._client.state }))

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/earshot-mc/earshot/bridge/world"
+	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/talk"
 )
 
@@ -132,6 +133,33 @@ func blocks(v float64) int32 { return int32(math.Round(min(max(v, -maxAway), max
 
 // maxAway is farther than the game's world is wide.
 const maxAway = 60_000_000
+
+// Earshot tells how far an ordinary voice carries where a player is, in blocks, and how many with a voice are within
+// that, of those whom the player may know of. It waits for a turn, and not for a disk.
+func (h *Hub) Earshot(player uuid.UUID) (near int, reach float64) {
+	h.Read(func(time.Time) { // fails only where voice has ended
+		reach = h.policy.Gain.Default
+		p := h.reg.Get(player)
+		if p == nil {
+			return
+		}
+		me := p.Pose()
+		if me == nil {
+			return
+		}
+		reach = gain.At(h.policy.Gain.Zones(me.Place), h.policy.Gain.Range(me.Place), me.X, me.Y, me.Z)
+		for _, m := range h.members {
+			at := m.Player.Pose()
+			if m.Player == p || at == nil || at.Place != me.Place || !p.Knows(m.Player) {
+				continue
+			}
+			if dx, dy, dz := at.X-me.X, at.Y-me.Y, at.Z-me.Z; dx*dx+dy*dy+dz*dz < reach*reach {
+				near++
+			}
+		}
+	})
+	return near, reach
+}
 
 // ToggleMic asks a player's page, if they have one open, to open or close its microphone. It reports whether there is
 // one.
