@@ -26,6 +26,7 @@ import (
 	"github.com/earshot-mc/earshot/handshake/caps"
 	"github.com/earshot-mc/earshot/handshake/socket"
 	"github.com/earshot-mc/earshot/handshake/upgrade"
+	"github.com/earshot-mc/earshot/itest/testkit"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
 	"github.com/earshot-mc/earshot/voice/route"
@@ -260,6 +261,11 @@ func (c *client) read(br *bufio.Reader) {
 			return
 		}
 	}
+}
+
+func (s *site) eventually(what string, ok func() bool) {
+	s.t.Helper()
+	testkit.Until(s.t, what, ok)
 }
 
 // waitFor waits for a condition on what has come.

@@ -20,7 +20,6 @@ import (
 	"github.com/earshot-mc/earshot/bridge/sight"
 	"github.com/earshot-mc/earshot/bridge/world"
 	"github.com/earshot-mc/earshot/handshake/caps"
-	"github.com/earshot-mc/earshot/itest/testkit"
 	vc "github.com/earshot-mc/earshot/voice/client"
 	"github.com/earshot-mc/earshot/voice/gain"
 	"github.com/earshot-mc/earshot/voice/line"
@@ -101,11 +100,6 @@ func (b *bot) until(n int, what string, pass func(vc.Sound) bool) (all []vc.Soun
 	b.s.t.Helper()
 	b.s.eventually(what, func() bool { all = append(all, b.heard(pass)...); return len(all) >= n })
 	return all
-}
-
-func (s *site) eventually(what string, ok func() bool) {
-	s.t.Helper()
-	testkit.Until(s.t, what, ok)
 }
 
 // meet waits until everybody hears from, and forgets what that took.
