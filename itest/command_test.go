@@ -196,7 +196,7 @@ func TestRestrictedServers(t *testing.T) {
 			}
 			lobby.Payload("Bob", channel, utf("Connect", "vip")) // nor by a plugin
 			bob.Await("chat", func(e peer.Event) bool { return strings.Contains(e.Text, "Server vip is not for everybody") })
-			says(bob, "/server vip", "it takes the permission earshot.server.vip")
+			says(bob, "/server vip", "you need the permission earshot.server.vip")
 			ann.Chat("/send Bob vip") // who may take others there does
 			vip.Joined("Bob")
 		})

@@ -156,7 +156,7 @@ permissions:
 
 	ann.Skip("moved")
 	bob.Skip("moved")
-	told := map[*peer.Bot][]string{ann: {"taken to other servers", "Taking you to b", "Server a: 2 of 2 moved"}, bob: {"Taking you to b"}}
+	told := map[*peer.Bot][]string{ann: {"sent to other servers", "Taking you to b", "Server a: 2 of 2 moved"}, bob: {"Taking you to b"}}
 	ann.Chat("/earshot drain a move")
 	for bot, left := range told {
 		bot.Await("chat", func(e peer.Event) bool { // Ann may be told of the journey before the answer

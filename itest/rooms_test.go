@@ -120,13 +120,13 @@ func askedFor(t *testing.T, addr, path string) int {
 	return r.StatusCode
 }
 
-// TestRoomsWithAnotherClient: a client that was written from the protocol's document, without our code, plays through
-// all that the document promises.
-func TestRoomsWithAnotherClient(t *testing.T) {
-	p := start(t, "online: false\nrooms: {declared: {board: {capacity: 50}}}\n")
+// plays runs a client that was written from a protocol's document, a script of the peers, against url. The client
+// says of n things whether they were as the document has it.
+func plays(t *testing.T, n int, script, url string) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "--experimental-websocket", "--no-warnings", "rooms.js", "ws://"+p.addr+"/play/board")
+	cmd := exec.CommandContext(ctx, "node", "--experimental-websocket", "--no-warnings", script, url)
 	cmd.Dir = "peers"
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
@@ -136,7 +136,7 @@ func TestRoomsWithAnotherClient(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	n := 0
+	looked := 0
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		var r struct {
 			Check, Why string
@@ -146,11 +146,18 @@ func TestRoomsWithAnotherClient(t *testing.T) {
 			t.Errorf("%s: %v", lines.Bytes(), err)
 			continue
 		}
-		if n++; !r.OK {
+		if looked++; !r.OK {
 			t.Errorf("%s: %s", r.Check, r.Why)
 		}
 	}
-	if err := cmd.Wait(); err != nil || n != 12 {
-		t.Errorf("%d of 12 things were looked at: %v", n, err)
+	if err := cmd.Wait(); err != nil || looked != n {
+		t.Errorf("%d of %d things were looked at: %v", looked, n, err)
 	}
+}
+
+// TestRoomsWithAnotherClient: a client that was written from the protocol's document, without our code, plays through
+// all that the document promises.
+func TestRoomsWithAnotherClient(t *testing.T) {
+	p := start(t, "online: false\nrooms: {declared: {board: {capacity: 50}}}\n")
+	plays(t, 12, "rooms.js", "ws://"+p.addr+"/play/board")
 }

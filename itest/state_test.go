@@ -163,7 +163,7 @@ func TestNamesOfThoseWhoLeft(t *testing.T) {
 	bots.Join(p.addr, "Ann").Quit()
 	testkit.Until(t, "Ann has left", func() bool { return p.metric("earshot_players") == 0 })
 	mod := bots.Join(p.addr, "Mod")
-	says(mod, "/voice mute Nobody", "Nobody called Nobody is here, or was here before.")
+	says(mod, "/voice mute Nobody", "Nobody called Nobody is or was here.")
 	says(mod, "/voice mute ann 1h too loud", "Ann is muted for 1h. Reason: too loud")
 	p.kill()
 	mod.Await("end", nil)

@@ -1,15 +1,10 @@
 package itest
 
 import (
-	"bufio"
-	"context"
-	"encoding/json"
 	"fmt"
 	"math"
 	"net"
 	"net/http"
-	"os"
-	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -93,35 +88,7 @@ func TestWalkOnThePort(t *testing.T) {
 func TestWalkWithAnotherClient(t *testing.T) {
 	p := start(t, "online: false\nwalk: {enabled: true, areas: {plaza: {world: limbo/overworld, from: [-200, -100], to: [200, 150.5], spawn: [0, 25], "+
 		"obstacles: [{at: [10.5, 5], radius: 3}]}}}\n")
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "--experimental-websocket", "--no-warnings", "walk.js", "ws://"+p.addr+"/ws/game")
-	cmd.Dir = "peers"
-	cmd.Stderr = os.Stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		var r struct {
-			Check, Why string
-			OK         bool
-		}
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Errorf("%s: %v", lines.Bytes(), err)
-			continue
-		}
-		if n++; !r.OK {
-			t.Errorf("%s: %s", r.Check, r.Why)
-		}
-	}
-	if err := cmd.Wait(); err != nil || n != 13 {
-		t.Errorf("%d of 13 things were looked at: %v", n, err)
-	}
+	plays(t, 13, "walk.js", "ws://"+p.addr+"/ws/game")
 }
 
 // TestGuestSeesPlayers: acceptance 12 of the walk protocol, with a player whom nobody here wrote. A guest is shown

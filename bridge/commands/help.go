@@ -43,7 +43,7 @@ func (c *Commands) help(src Source, topic string) {
 	case "voice":
 		all := c.parted()
 		for i := range all {
-			if p := &all[i]; src.Allowed(Permission(p.node)) {
+			if p := &all[i]; partsFor(src)(p) && src.Allowed(Permission(p.node)) {
 				line("/voice "+p.name+p.args, key("help-voice-"+strings.ReplaceAll(p.name, " ", "-")))
 			}
 		}

@@ -21,7 +21,7 @@ import (
 	"github.com/earshot-mc/earshot/voice/why"
 )
 
-// Voice decides who may be heard, and who hears whom; a [voice.Gateway] on a network is one. Its methods may wait for a
+// Voice rules voices: mutes, declarations, groups. A [voice.Gateway] on a network is one. Its methods may wait for a
 // moment, except those for suggestions. Errors are for the person who typed. A change is in force and stored when its
 // method returns, or cannot be stored for now. A method that only reads waits for no disk.
 type Voice interface {
@@ -132,6 +132,11 @@ func (c *Commands) voiceWords(before []string, allowed func(p *voicePart) bool) 
 
 func anyPart(*voicePart) bool { return true }
 
+// partsFor returns whether a part is for a source: a page is for players only.
+func partsFor(src Source) func(*voicePart) bool {
+	return func(p *voicePart) bool { return p.node != pageNode || src.Player() != nil }
+}
+
 func (c *Commands) voiceCommand() command.Command[Source] {
 	var nodes []string
 	for _, p := range c.parted() {
@@ -154,9 +159,9 @@ func (c *Commands) voiceCommand() command.Command[Source] {
 			p := c.findVoicePart(words)
 			if p == nil {
 				known := words[:min(len(words), 1)]
-				choice := c.voiceWords(known, anyPart)
+				choice := c.voiceWords(known, partsFor(src))
 				if len(choice) == 0 {
-					known, choice = nil, c.voiceWords(nil, anyPart)
+					known, choice = nil, c.voiceWords(nil, partsFor(src))
 				}
 				return &command.UsageError{Usage: strings.Join(append([]string{"/voice"}, known...), " ") + " <" + strings.Join(choice, "|") + ">"}
 			}
@@ -200,7 +205,7 @@ func (c *Commands) findVoicePart(words []string) *voicePart {
 func (c *Commands) suggestVoice(src Source, before []string) (out []packet.Suggestion) {
 	p := c.findVoicePart(before)
 	if p == nil {
-		return suggest(c.voiceWords(before, func(p *voicePart) bool { return src.Allowed(Permission(p.node)) })...)(src, before)
+		return suggest(c.voiceWords(before, func(p *voicePart) bool { return partsFor(src)(p) && src.Allowed(Permission(p.node)) })...)(src, before)
 	}
 	if p.suggest == nil || !src.Allowed(Permission(p.node)) {
 		return nil

@@ -221,7 +221,7 @@ func (v *voicePage) invite(p session.Player) {
 	delete(v.waiting, id)
 	v.mu.Unlock()
 	t := v.terms.Load()
-	if !there || !t.on || !t.invites || p.Relayed() || n.parts.inviter.SaidHello(id) || v.closed(id) != "" || !n.players.allowed(p, commands.Permission("voice.link")) {
+	if !there || n.parts.server.Player(id) != p || !t.on || !t.invites || p.Relayed() || n.parts.inviter.SaidHello(id) || v.closed(id) != "" || !n.players.allowed(p, commands.Permission("voice.link")) {
 		return
 	}
 	if p.Server() == "" { // still on the way

@@ -15,7 +15,7 @@ import (
 	"github.com/earshot-mc/earshot/voice"
 )
 
-// players tells who may do what, and who is shown to whom. Commands, plugins of servers, the server list and voice go
+// players keeps permissions, and what each player may know of others. Commands, plugins of servers and voice go
 // by it.
 type players struct {
 	perms  *perm.Perm
